@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
     from labelonce.learning._default import standardised
     from labelonce.learning._features import FeaturesClassifier, GivenLearner, given_learners
     from labelonce.learning._inputs import check_arrays, check_features, match_rows, split_task_column
-    from labelonce.learning._mbem import Callback
     from labelonce.learning._predict import take_rows
     from labelonce.learning._problem import Problem
     from labelonce.learning._review import what_to_do

@@ -283,13 +283,12 @@ class MultiLabelAnnotations:
     def align(self, task_ids: Any) -> MultiLabelAnnotations:
         """Return the same annotations with `tasks` equal to `task_ids`, the order of the rows of X."""
         task, tasks = _rows.tasks_among(self.task, self.tasks, task_ids)
-        return self._replaced((task, self.question, self.worker, self.answer), tasks=tasks)
+        return self._rows_where(slice(None), task=task, tasks=tasks)
 
     def select(self, task_mask: Any) -> MultiLabelAnnotations:
         """Return the tasks where `task_mask`, of shape (n_tasks,), is True, with their annotations."""
         mask, kept, task = _rows.tasks_where(self.task, task_mask, self.n_tasks)
-        rows = (task, self.question[kept], self.worker[kept], self.answer[kept])
-        return self._replaced(rows, tasks=self.tasks[mask])
+        return self._rows_where(kept, task=task, tasks=self.tasks[mask])
 
     def sample(
         self, *, redundancy: int = 1, of: str = "judgements", random_state: RandomState = None
@@ -311,8 +310,7 @@ class MultiLabelAnnotations:
             group, unit = self.pair, np.arange(len(self), dtype=np.int64)
         else:
             group, unit = self.task, self.task.astype(np.int64) * self.n_workers + self.worker
-        kept = _drawn(group, unit, redundancy, rng)
-        return self._replaced((self.task[kept], self.question[kept], self.worker[kept], self.answer[kept]))
+        return self._rows_where(_drawn(group, unit, redundancy, rng))
 
     def relabel(self, mapping: Mapping[Any, Any]) -> MultiLabelAnnotations:
         """Return the annotations with new answers; an answer that becomes None is dropped.
@@ -338,8 +336,7 @@ class MultiLabelAnnotations:
         ids, values = declare(value)
         codes = np.array([-1 if new is None else list(value).index(new) for new in renamed], dtype=np.int32)
         kept = codes[self.answer] >= 0
-        rows = (self.task[kept], self.question[kept], self.worker[kept], codes[self.answer[kept]])
-        return self._replaced(rows, answers=ids, values=values)
+        return self._rows_where(kept, answer=codes[self.answer[kept]], answers=ids, values=values)
 
     def of_question(self, question: Any) -> Annotations:
         """Return the annotations of one question, whose classes are the answers, for the models of one label.
@@ -368,9 +365,10 @@ class MultiLabelAnnotations:
         columns = [_ids.decode(getattr(self, c), getattr(self, t)) for c, t in zip(_CODES, _TABLES, strict=True)]
         return pa.table(columns, names=list(_CODES))
 
-    def _replaced(self, rows: tuple[Codes, ...], **tables: Any) -> MultiLabelAnnotations:
-        """Return annotations with other rows, and other tables where given; the rest is shared."""
-        return _sorted(rows, tuple(tables.get(name, getattr(self, name)) for name in (*_TABLES, "values")), "keep")
+    def _rows_where(self, kept: Mask | slice, **given: Any) -> MultiLabelAnnotations:
+        """Return some of the rows, with other codes and other tables where given; the rest is shared."""
+        rows = tuple(given[name] if name in given else getattr(self, name)[kept] for name in _CODES)
+        return _sorted(rows, tuple(given.get(name, getattr(self, name)) for name in (*_TABLES, "values")), "keep")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MultiLabelAnnotations):

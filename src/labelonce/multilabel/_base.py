@@ -3,7 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -11,19 +11,13 @@ import pyarrow as pa
 from labelonce._messages import show
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Codes, Floats, Ids
+from labelonce._validate import check_choice
 from labelonce.aggregation import RedundancyWarning
 from labelonce.data import MIN_OVERLAP, _ids
 from labelonce.multilabel._annotations import MultiLabelAnnotations, said_by
 from labelonce.multilabel._threshold import THRESHOLDS, thresholds
 
 NOT_ASKED = -1
-
-
-class Fit(NamedTuple):
-    """What a model found: a posterior per pair, and matrices and shares that only some models have."""
-
-    posterior: Floats
-    more: dict[str, Any]
 
 
 class MultiLabelAggregator(BaseEstimator, ABC):
@@ -66,25 +60,22 @@ class MultiLabelAggregator(BaseEstimator, ABC):
             Known answers: a mapping of (task, question) to 0 or 1, or an array with -1 or NaN where unknown.
         """
         check_annotations(annotations)
-        if self.threshold not in THRESHOLDS:
-            raise ValueError(f"threshold must be one of {', '.join(map(repr, THRESHOLDS))}; got {self.threshold!r}.")
+        check_choice(self.threshold, "threshold", THRESHOLDS)
         start = annotations.pair_start
         self.pair_task_, self.pair_question_ = annotations.task[start], annotations.question[start]
         known = pair_gold(gold, annotations)
-        fit = self._fit(annotations, known)
+        found = self._fit(annotations, known)
         self.tasks_, self.questions_ = annotations.tasks, annotations.questions
         self.workers_, self.answers_ = annotations.workers, annotations.answers
-        self.pair_posterior_ = np.where(known >= 0, known, fit.posterior)
+        self.pair_posterior_ = np.where(known >= 0, known, found)
         self.thresholds_ = thresholds(self.threshold, self.pair_posterior_, self.pair_question_, len(self.questions_))
         self._yes_no = yes_and_no(annotations)
-        for name, value in fit.more.items():
-            setattr(self, name, value)
         self._worker_table = worker_columns(annotations, self.pair_posterior_)
         return self
 
     @abstractmethod
-    def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Fit:
-        """Return what was found; `gold` is 0, 1 or -1 for every pair."""
+    def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Floats:
+        """Return P(yes) of every pair, and set what only this model has; `gold` is 0, 1 or -1 for every pair."""
 
     @property
     def posterior_(self) -> Floats:
@@ -122,9 +113,7 @@ class MultiLabelAggregator(BaseEstimator, ABC):
         of ten questions one more was a yes than the worker said; below 0 the worker ticks too much.
         """
         check_is_fitted(self, "pair_posterior_")
-        order = np.argsort(-self._worker_table["strictness"], kind="stable")
-        columns = {"worker": self.workers_, **self._worker_table}
-        return pa.table({name: pa.array(values[order]) for name, values in columns.items()})
+        return strictest_first({"worker": self.workers_, **self._worker_table})
 
 
 def labels_table(tasks: tuple[Ids, Codes], questions: tuple[Ids, Codes], probability: Floats, label: Ids) -> pa.Table:
@@ -132,6 +121,12 @@ def labels_table(tasks: tuple[Ids, Codes], questions: tuple[Ids, Codes], probabi
     columns = [_ids.decode(codes, ids) for ids, codes in (tasks, questions)]
     names = ["task", "question", "label", "probability"]
     return pa.table([*columns, pa.array(label), pa.array(probability)], names=names)
+
+
+def strictest_first(columns: dict[str, Any]) -> pa.Table:
+    """Return an Arrow table of columns about workers, the strictest first."""
+    order = np.argsort(-columns["strictness"], kind="stable")
+    return pa.table({name: pa.array(values[order]) for name, values in columns.items()})
 
 
 def yes_and_no(annotations: MultiLabelAnnotations) -> Ids:

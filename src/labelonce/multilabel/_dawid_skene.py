@@ -12,9 +12,9 @@ from labelonce._kernels import make_evidence
 from labelonce._rules import RULES
 from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats
-from labelonce._validate import check_choice, check_int, check_number
+from labelonce._validate import check_choice, check_int, check_number, check_positive
 from labelonce.multilabel._annotations import MultiLabelAnnotations
-from labelonce.multilabel._base import Fit, MultiLabelAggregator, votes_of, warn_if_asked_once
+from labelonce.multilabel._base import MultiLabelAggregator, strictest_first, votes_of, warn_if_asked_once
 from labelonce.multilabel._context import Context
 from labelonce.multilabel._pairs import PairLabels, by_question, yes_beliefs
 from labelonce.multilabel._shared_workers import SharedWorkers, shrunk_shares
@@ -131,7 +131,7 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     n_iter_: int = field(init=False)
     converged_: bool = field(init=False)
 
-    def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Fit:
+    def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Floats:
         sharing = self._check_options(annotations.n_questions)
         warn_if_asked_once(annotations, type(self).__name__)
         run = _Run(self, annotations, gold, sharing)
@@ -146,40 +146,31 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
         shown = max(RULES.answer_powers, key=lambda one: run.score(state, one)) if learns_power else power
         workers, place = state.workers, np.argsort(run.labels.order)
         own = state.pseudo / state.pseudo.sum(axis=2, keepdims=True)
-        more: dict[str, Any] = {
-            "prior_": state.prior,
-            "confusion_": by_question(run.labels, own, workers.worker_confusion_),
-            "worker_confusion_": workers.worker_confusion_[:, :, place],
-            "crowd_confusion_": workers.crowd_confusion_[:, place],
-            "question_strength_": workers.question_strength_,
-            "worker_strength_": workers.worker_strength_,
-            "power_": shown,
-            "fit_power_": power,
-            "n_iter_": state.n_iter,
-            "converged_": state.converged,
-        }
-        return Fit(expit(state.log_odds + shown * run.by_row(state.ratios)), more)
+        self.confusion_ = by_question(run.labels, own, workers.worker_confusion_)
+        self.worker_confusion_ = workers.worker_confusion_[:, :, place]
+        self.crowd_confusion_ = workers.crowd_confusion_[:, place]
+        self.question_strength_, self.worker_strength_ = workers.question_strength_, workers.worker_strength_
+        self.prior_, self.power_, self.fit_power_ = state.prior, shown, power
+        self.n_iter_, self.converged_ = state.n_iter, state.converged
+        return np.asarray(expit(state.log_odds + shown * run.by_row(state.ratios)))
 
     def _check_options(self, n_questions: int) -> str:
         check_choice(self.sharing, "sharing", ("auto", "learned", "full", "none"))
         check_choice(self.context, "context", ("none", "votes"))
-        if self.power != "auto" and check_number(self.power, "power", 0.0, 1.0) == 0:
-            raise ValueError(f"power must be above 0; got {self.power!r}.")
+        if self.power != "auto":
+            check_positive(self.power, "power", 1.0)
         check_number(self.smoothing, "smoothing", 0.0)
         check_int(self.max_iter, "max_iter", 1)
         check_number(self.tol, "tol", 0.0)
-        if self.sharing != "auto":
-            return self.sharing
-        return "learned" if n_questions > 1 else "none"
+        by_default = "learned" if n_questions > 1 else "none"
+        return by_default if self.sharing == "auto" else self.sharing
 
     def workers_to_frame(self) -> pa.Table:
         """Return the table of `MultiLabelVote`, with P(yes | yes) and P(no | no) of every worker."""
         check_is_fitted(self, "worker_confusion_")
-        table = super().workers_to_frame()
-        order = np.argsort(-self._worker_table["strictness"], kind="stable")
         no, yes = (int(np.flatnonzero(self.answers_ == one)[0]) for one in self._yes_no)
-        table = table.append_column("yes_when_true", pa.array(self.worker_confusion_[order, 1, yes]))
-        return table.append_column("no_when_false", pa.array(self.worker_confusion_[order, 0, no]))
+        right = {"yes_when_true": self.worker_confusion_[:, 1, yes], "no_when_false": self.worker_confusion_[:, 0, no]}
+        return strictest_first({"worker": self.workers_, **self._worker_table, **right})
 
 
 class _Run:
@@ -246,7 +237,7 @@ class _Run:
         elif self.sharing == "full":
             prior = np.full(n, (of_yes.sum() + 0.5) / (total.sum() + 1.0))
         else:
-            prior, _ = shrunk_shares(np.asarray(of_yes, dtype=np.float64), np.asarray(total, dtype=np.float64))
+            prior = shrunk_shares(of_yes.astype(np.float64), total.astype(np.float64))
         prior = np.clip(prior, _TINY, 1 - _TINY)
         log_odds = logit(prior)[question]
         return prior, log_odds if self.context is None else self.context.log_odds(posterior, log_odds)

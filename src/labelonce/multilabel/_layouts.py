@@ -67,9 +67,8 @@ class Layout:
 
     def _export(self, file: File) -> Boxes:
         """Return the check boxes of a tool's export; an answer that ticked nothing is a no to every question."""
-        found = tools.read(
-            file, Fields(self.names["task"], self.names["worker"], self.names["question"]), self.rejected
-        )
+        fields = Fields(self.names["task"], self.names["worker"], self.names["question"])
+        found = tools.read(file, fields, self.rejected)
         rows = found.rows + found.empty
         if not found.rows and self.questions is None:
             raise ValueError("the file must hold a ticked label; got none.")
@@ -119,9 +118,8 @@ class Layout:
         columns = {name: id_column(table, name, file) for name in (*keys.values(), *names)}
         if self.questions is None:
             columns = self._asked(file, columns, names)
-        task_worker, kept = present_rows(
-            self.missing, str(file.path), **{role: columns[name] for role, name in keys.items()}
-        )
+        given = {role: columns[name] for role, name in keys.items()}
+        task_worker, kept = present_rows(self.missing, str(file.path), **given)
         if kept is not None:
             columns = {name: column.take(pa.array(kept)) for name, column in columns.items()}
             columns |= dict(zip(keys.values(), task_worker, strict=True))
@@ -131,9 +129,8 @@ class Layout:
 
     def _asked(self, file: File, columns: dict[str, Any], names: list[str]) -> dict[str, Any]:
         """Return the columns without empty ones, with a warning; a column that holds no answers is an error."""
-        said = {
-            name: [str(one) for one in _ids.plain(columns[name]).drop_null().unique().to_pylist()] for name in names
-        }
+        distinct = {name: _ids.plain(columns[name]).drop_null().unique().to_pylist() for name in names}
+        said = {name: [str(one) for one in answers] for name, answers in distinct.items()}
         allowed = {key(str(one)) for one in (*(ANSWERS if self.answers is None else self.answers), *self.renamed)}
         odd = {name: [one for one in answers if key(one) not in allowed] for name, answers in said.items()}
         wrong = [name for name, values in odd.items() if values]

@@ -1,6 +1,6 @@
 """MBEM for several labels at once: heads that share features, and workers similar on all questions."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
@@ -12,12 +12,11 @@ from labelonce._messages import show
 from labelonce._rules import RULES
 from labelonce._sklearn import check_is_fitted, count_rows
 from labelonce._types import Codes, Floats, Ids
-from labelonce._validate import RandomState, check_choice, check_number
+from labelonce._validate import check_choice, check_number
 from labelonce.data import check_positions
 from labelonce.learning import (
     LEVEL,
     MBEM,
-    Callback,
     GivenLearner,
     Problem,
     SoftmaxRegression,
@@ -29,7 +28,14 @@ from labelonce.learning import (
     what_to_do,
 )
 from labelonce.multilabel._annotations import MultiLabelAnnotations
-from labelonce.multilabel._base import check_annotations, labels_table, pair_gold, worker_columns, yes_and_no
+from labelonce.multilabel._base import (
+    check_annotations,
+    labels_table,
+    pair_gold,
+    strictest_first,
+    worker_columns,
+    yes_and_no,
+)
 from labelonce.multilabel._pairs import PairLabels, by_question
 from labelonce.multilabel._question_problem import QuestionProblem, default_heads, with_heads
 from labelonce.multilabel._shared_workers import SharedWorkers
@@ -37,6 +43,7 @@ from labelonce.multilabel._threshold import THRESHOLDS, as_often, no_more_than, 
 from labelonce.workers import WorkerModel
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MultiLabelMBEM(MBEM):
     """Model bootstrapped EM for yes-or-no questions about every task, even with one answer to each.
 
@@ -104,43 +111,14 @@ class MultiLabelMBEM(MBEM):
     True
     """
 
-    questions_: Ids
-    thresholds_: Floats
-    confusion_: Any
-    _worker_table: dict[str, Any]
-    _values: Floats
+    classes: None = field(default=None, init=False)  # rows have two
+    threshold: str = "expected_f1"
 
-    def __init__(
-        self,
-        learner: Any = None,
-        *,
-        rounds: Any = "auto",
-        folds: Any = "auto",
-        worker_model: WorkerModel | None = None,
-        prior: Any = None,
-        algorithm: str = "joint",
-        max_fits: Any = "auto",
-        threshold: str = "expected_f1",
-        device: str | None = None,
-        callbacks: Sequence[Callback] = (),
-        verbose: bool = False,
-        random_state: RandomState = 0,
-    ) -> None:
-        super().__init__(
-            learner,
-            rounds=rounds,
-            folds=folds,
-            worker_model=worker_model,
-            prior=prior,
-            algorithm=algorithm,
-            max_fits=max_fits,
-            device=device,
-            callbacks=callbacks,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        del self.classes  # rows have two
-        self.threshold = threshold
+    questions_: Ids = field(init=False)
+    thresholds_: Floats = field(init=False)
+    confusion_: Any = field(init=False)
+    _worker_table: dict[str, Any] = field(init=False)
+    _values: Floats = field(init=False)
 
     @classmethod
     def paper(cls, learner: Any = None, *, rounds: int = 2, prior: Any = "uniform", **options: Any) -> Self:
@@ -292,10 +270,8 @@ class MultiLabelMBEM(MBEM):
         """
         check_is_fitted(self, "verdict_")
         low, high = self.verdict_.skill_interval(LEVEL)
-        columns = {"worker": self.workers_, **self._worker_table}
-        columns |= {"skill": self.skill_, "skill_low": low, "skill_high": high}
-        order = np.argsort(-self._worker_table["strictness"], kind="stable")
-        return pa.table({name: pa.array(values[order]) for name, values in columns.items()})
+        skill = {"skill": self.skill_, "skill_low": low, "skill_high": high}
+        return strictest_first({"worker": self.workers_, **self._worker_table, **skill})
 
 
 def mean_of_cells(labels: PairLabels, cells: Floats) -> Floats:

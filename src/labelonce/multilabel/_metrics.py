@@ -43,7 +43,10 @@ def average_precision(y_true: Any, probability: Any) -> Floats:
     >>> average_precision([[1, 0], [0, 0], [1, 0]], [[0.9, 0.5], [0.8, 0.5], [0.7, 0.5]]).round(4)
     array([0.8333,    nan])
     """
-    true, known, score = _scores(y_true, probability)
+    true, known, score = _truth(y_true, probability, "probability")
+    n_lost = int(np.isnan(score[known]).sum())
+    if n_lost:
+        raise ValueError(f"probability must be a number where the truth is known; got NaN ({n_lost} in total).")
     return np.array([_precision(true[k, q], score[k, q]) for q, k in enumerate(known.T)])
 
 
@@ -134,14 +137,6 @@ def _labels(y_true: Any, y_pred: Any) -> tuple[Mask, Mask, Mask]:
     if len(odd):
         raise ValueError(f"y_pred must be 0 or 1 where the truth is known; got {odd[0]} ({len(odd)} in total).")
     return true, known, given == 1
-
-
-def _scores(y_true: Any, probability: Any) -> tuple[Mask, Mask, Floats]:
-    true, known, score = _truth(y_true, probability, "probability")
-    if np.isnan(score[known]).any():
-        n = int(np.isnan(score[known]).sum())
-        raise ValueError(f"probability must be a number where the truth is known; got NaN ({n} in total).")
-    return true, known, score
 
 
 def _truth(y_true: Any, given: Any, name: str) -> tuple[Mask, Mask, Floats]:

@@ -42,9 +42,8 @@ class PairLabels:
     def of(cls, annotations: MultiLabelAnnotations, *, each_question: bool = True) -> Self:
         """Return the rows and cells of annotations; without `each_question` every worker is one cell."""
         question = annotations.question if each_question else np.zeros_like(annotations.question)
-        cells, cell = np.unique(
-            annotations.worker.astype(np.int64) * annotations.n_questions + question, return_inverse=True
-        )
+        asked = annotations.worker.astype(np.int64) * annotations.n_questions + question
+        cells, cell = np.unique(asked, return_inverse=True)
         values, start = annotations.values, annotations.pair_start
         no, yes = int(np.nanargmin(values)), int(np.nanargmax(values))
         order = np.array([no, yes, *(one for one in range(len(values)) if one not in (no, yes))], dtype=np.int32)

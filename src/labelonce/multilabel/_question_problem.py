@@ -1,17 +1,15 @@
 """The problem of several questions: a row is a task and a question, and one model has a head for each question."""
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
-from scipy import sparse
-from sklearn.pipeline import make_pipeline
 
 from labelonce._kernels import Beliefs
 from labelonce._rules import RULES
 from labelonce._sklearn import count_rows
 from labelonce._types import Codes, Floats, Mask
-from labelonce.learning import Learner, Problem, Standardiser, as_learner, take_rows
+from labelonce.learning import Learner, Problem, as_learner, standardised, take_rows
 from labelonce.multilabel._pairs import yes_beliefs
 from labelonce.multilabel._per_question import PerQuestion
 from labelonce.multilabel._sigmoid import SigmoidRegression
@@ -33,22 +31,19 @@ class QuestionProblem(Problem):
     @property
     def task(self) -> Codes:
         """The task of every row."""
-        found: Codes = self.labels.row_task
-        return found
+        return cast(Codes, self.labels.row_task)
 
     @property
     def kind(self) -> Codes:
         """The question of every row."""
-        found: Codes = self.labels.row_question
-        return found
+        return cast(Codes, self.labels.row_question)
 
     @property
     def worker_kind(self) -> Codes:
         """The question of every cell."""
-        found: Codes = self.labels.cell_question
-        return found
+        return cast(Codes, self.labels.cell_question)
 
-    def part(self, tasks: Mask) -> Problem:
+    def part(self, tasks: Mask) -> Self:
         """Return the problem of some of the tasks."""
         rows = self.rows_of(tasks)
         labels = self.labels.select(rows)
@@ -76,11 +71,7 @@ class QuestionProblem(Problem):
 
 def default_heads(X: Any) -> list[Any]:
     """Return the learners among which `MultiLabelMBEM()` chooses: standardised features and logistic regressions."""
-    heads: list[Any] = [SigmoidRegression(C=C, warm_start=True) for C in RULES.head_penalties]
-    if sparse.issparse(X):
-        return heads
-    scaler = Standardiser()
-    return [make_pipeline(scaler, one) for one in heads]
+    return standardised([SigmoidRegression(C=C, warm_start=True) for C in RULES.head_penalties], X)
 
 
 def with_heads(learner: Any, n_questions: int) -> Learner:

@@ -148,7 +148,8 @@ def read_multilabel_gold(
             wanted = {"task": task or "task", "question": question or "question", "answer": answer or "answer"}
             columns = read_columns(file, wanted)
             tasks, asked, said = (_ids.column_of(*pair).tolist() for pair in zip(columns, wanted, strict=True))
-            value = _yes_or_no(annotations)
+            sure = zip(annotations.answers.tolist(), annotations.values.tolist(), strict=True)
+            value = {answer: int(yes) for answer, yes in sure if yes in (0.0, 1.0)}
             odd = next((place for place, one in enumerate(said) if one not in value), None)
             if odd is not None:
                 raise ValueError(
@@ -158,12 +159,6 @@ def read_multilabel_gold(
             gold = {(one, name): value[a] for one, name, a in zip(tasks, asked, said, strict=True)}
         pair_gold(gold, annotations)
     return gold
-
-
-def _yes_or_no(annotations: MultiLabelAnnotations) -> dict[Any, int]:
-    """Return the answers that mean yes or no for sure, with their meaning."""
-    sure = zip(annotations.answers.tolist(), annotations.values.tolist(), strict=True)
-    return {answer: int(value) for answer, value in sure if value in (0.0, 1.0)}
 
 
 def is_multilabel(path: str | os.PathLike[str], format: str | None = None) -> bool:

@@ -81,14 +81,15 @@ class SharedWorkers(WorkerModel):
             self.crowd_confusion_ = crowd / crowd.sum(axis=1, keepdims=True)
             self.worker_confusion_ = np.repeat(self.crowd_confusion_[None], self._n_people, axis=0)
             self.question_strength_, self.worker_strength_ = np.full(2, 4.0), np.full(2, 4.0)
-        crowd, worker = self.crowd_confusion_.copy(), self.worker_confusion_.copy()
-        by_question, by_worker = self.question_strength_.copy(), self.worker_strength_.copy()
+        levels = self.crowd_confusion_, self.worker_confusion_, self.question_strength_, self.worker_strength_
+        crowd, worker, by_question, by_worker = (level.copy() for level in levels)
         for true in (0, 1):
             base = worker[self._cell_worker, true]
             if learns:
                 by_question[true] = strength(counts[:, true], base)
             drawn = tables(counts[:, true], base, float(by_question[true]))
-            of_worker = sum_by(self._cell_worker, drawn, self._n_people)
+            sums = [np.bincount(self._cell_worker, column, self._n_people) for column in drawn.T]
+            of_worker = np.stack(sums, axis=1).astype(np.float64)
             own = np.broadcast_to(crowd[true], of_worker.shape)
             if learns:
                 by_worker[true] = strength(of_worker, own)
@@ -159,15 +160,10 @@ def tables(counts: Floats, base: Floats, size: float) -> Floats:
     return np.asarray(prior * (digamma(prior + counts) - digamma(prior)))
 
 
-def sum_by(code: Codes, rows: Floats, n: int) -> Floats:
-    """Return the sums of the rows of each code, shape (n, n_columns)."""
-    return np.stack([np.bincount(code, column, minlength=n) for column in rows.T], axis=1)
-
-
-def shrunk_shares(of_yes: Floats, total: Floats) -> tuple[Floats, float]:
-    """Return every question's share of true yes, shrunk towards that of all, and how strongly."""
+def shrunk_shares(of_yes: Floats, total: Floats) -> Floats:
+    """Return every question's share of true yes, shrunk towards that of all as strongly as the counts suggest."""
     counts = np.stack([total - of_yes, of_yes], axis=1)
     mean = counts.sum(axis=0) + 0.5
     mean /= mean.sum()
     size = strength(counts, np.broadcast_to(mean, counts.shape))
-    return np.asarray((of_yes + size * mean[1]) / (total + size)), size
+    return np.asarray((of_yes + size * mean[1]) / (total + size))

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.pipeline import Pipeline, make_pipeline
 
@@ -14,8 +13,8 @@ from labelonce._kernels import blas_threads
 from labelonce._rules import RULES
 from labelonce._sklearn import check_is_fitted, validate_data
 from labelonce._types import Floats
-from labelonce._validate import check_int, check_number
-from labelonce.learning import TextFeatures, n_values
+from labelonce._validate import check_int, check_positive
+from labelonce.learning import TextFeatures, n_values, searched
 from labelonce.multilabel._per_question import Heads
 
 _CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
@@ -64,8 +63,7 @@ class SigmoidRegression(Heads):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to targets (n_tasks, n_questions) in [0, 1]; `sample_weight` has the same shape."""
-        if check_number(self.C, "C", 0.0) == 0:
-            raise ValueError(f"C must be above 0; got {self.C!r}.")
+        check_positive(self.C, "C")
         check_int(self.max_iter, "max_iter", 1)
         X = validate_data(self, X, **_CHECKS)
         targets = np.asarray(y, dtype=np.float64)
@@ -80,8 +78,7 @@ class SigmoidRegression(Heads):
         total = np.maximum(weight.sum(axis=0), 1e-12)
         arguments = (X, targets, weight / total, 1.0 / (self.C * total))
         options = {"maxiter": self.max_iter, "gtol": self.tol, "ftol": 1e-12, "maxls": 50}
-        with blas_threads(X.shape[0] * X.shape[1] * targets.shape[1]):
-            found = minimize(_loss, first.ravel(), args=arguments, jac=True, method="L-BFGS-B", options=options)
+        found = searched(_loss, first, arguments, X.shape[0] * X.shape[1] * targets.shape[1], options)
         coefficients = found.x.reshape(first.shape)
         self.coef_, self.intercept_ = coefficients[:-1].T, coefficients[-1]
         self.classes_, self.n_iter_ = np.arange(targets.shape[1]), int(found.nit)

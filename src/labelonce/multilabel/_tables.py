@@ -73,7 +73,8 @@ def wide_rows(frame: Any, task: Hashable, worker: Hashable, questions: Any) -> t
     Cells without a value are left out.
     """
     task_column, worker_column = _ids.frame_columns(frame, task=task, worker=worker)
-    names = question_columns(frame, task, worker) if questions is None else list(questions)
+    names = _ids.columns_of(frame)[0] if questions is None else list(questions)
+    names = [name for name in names if questions is not None or name not in (task, worker)]
     if not names:
         raise ValueError("a wide table must have a column per question; got none besides those of task and worker.")
     cells = [_ids.frame_columns(frame, question=name)[0] for name in names]
@@ -86,14 +87,8 @@ def wide_rows(frame: Any, task: Hashable, worker: Hashable, questions: Any) -> t
         answers.append(given)
     row, column = np.concatenate(rows), np.concatenate(columns)
     ids = _ids.table_of([str(name) for name in names], "questions")
-    return (tasks[row], ids[column], workers[row], _joined(answers)), ids, row.astype(np.int32)
-
-
-def question_columns(frame: Any, task: Hashable, worker: Hashable) -> list[Any]:
-    """Return the names of all columns but those of task and worker."""
-    names = getattr(frame, "column_names", None)
-    names = list(frame.columns) if names is None else names
-    return [name for name in names if name not in (task, worker)]
+    given = np.concatenate([_ids.column_of(one, "answer") for one in answers if len(one)])
+    return (tasks[row], ids[column], workers[row], given), ids, row.astype(np.int32)
 
 
 def _present(column: Any) -> tuple[pa.Array, Any]:
@@ -103,10 +98,6 @@ def _present(column: Any) -> tuple[pa.Array, Any]:
     array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     asked = pc.invert(array.is_null(nan_is_null=pa.types.is_floating(array.type)))
     return array.filter(asked), asked.to_numpy(zero_copy_only=False)
-
-
-def _joined(answers: list[pa.Array]) -> Ids:
-    return np.concatenate([_ids.column_of(one, "answer") for one in answers if len(one)])
 
 
 def declare(answers: Any) -> tuple[Ids, Floats]:

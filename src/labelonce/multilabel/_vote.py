@@ -2,7 +2,7 @@
 
 from labelonce._types import Floats
 from labelonce.multilabel._annotations import MultiLabelAnnotations
-from labelonce.multilabel._base import Fit, MultiLabelAggregator, votes_of
+from labelonce.multilabel._base import MultiLabelAggregator, votes_of
 
 
 class MultiLabelVote(MultiLabelAggregator):
@@ -28,5 +28,5 @@ class MultiLabelVote(MultiLabelAggregator):
     def __init__(self, *, threshold: str = "half") -> None:
         self.threshold = threshold
 
-    def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Fit:
-        return Fit(votes_of(annotations), {})
+    def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Floats:
+        return votes_of(annotations)
