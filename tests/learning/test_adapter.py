@@ -141,11 +141,6 @@ def test_parameters_of_the_estimator_are_reached_by_name() -> None:
     assert model.top == 2
 
 
-@pytest.mark.parametrize("learner", [SoftmaxRegression(), RepeatedRows(GaussianNB())], ids=["softmax", "wrapped"])
-def test_a_learner_of_soft_targets_is_returned_as_it_is(learner: Any) -> None:
-    assert as_learner(learner) is learner
-
-
 @pytest.mark.parametrize(
     "estimator",
     [LogisticRegression(), RandomForestClassifier(), DecisionTreeClassifier(), CalibratedClassifierCV(LinearSVC())],
@@ -203,10 +198,8 @@ def test_targets_that_are_no_posteriors_are_refused(targets: Any, message: str) 
 def test_slots_are_repeated_as_the_dense_targets_are() -> None:
     dense = posteriors(n_classes=8)
     targets, weight = Beliefs.from_dense(dense, 8), weights()
-    for found, expected in zip(
-        *(_by_row(*rows) for rows in (repeat_slots(targets, weight, 3), repeat_rows(dense, weight, 3))),
-        strict=True,
-    ):
+    both = (repeat_slots(targets, weight, 3), repeat_rows(dense, weight, 3))
+    for found, expected in zip(*(_by_row(*rows) for rows in both), strict=True):
         assert_allclose(found, expected)
 
 

@@ -50,14 +50,12 @@ def test_one_model_is_its_own_average(problem: tuple[Floats, Floats]) -> None:
 def test_mbem_averages_the_models_of_the_rounds_in_its_recipe() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
-    ann = lo.simulate.annotate(
-        X.argmax(axis=1), np.tile(0.7 * np.eye(3) + 0.1, (10, 1, 1)), lo.simulate.assign(200, 10, 3, rng), rng
-    )
+    confusion = np.tile(0.7 * np.eye(3) + 0.1, (10, 1, 1))
+    ann = lo.simulate.annotate(X.argmax(axis=1), confusion, lo.simulate.assign(200, 10, 3, rng), rng)
     clf = lo.MBEM(SoftmaxRegression(C=0.01)).fit(X, ann)
     averaged = clf.recipe_["averaged"]
     assert len(averaged) > 1
     assert averaged == tuple((1 + np.flatnonzero(clf.choices_[0]["near_best"])).tolist())
     models = [lo.MBEM(SoftmaxRegression(C=0.01), rounds=number).fit(X, ann).model_ for number in averaged]
-    assert_allclose(
-        clf.model_.coef_, np.mean([model.coef_ for model in models], axis=0), atol=1e-3
-    )  # given ones stop early
+    mean = np.mean([model.coef_ for model in models], axis=0)
+    assert_allclose(clf.model_.coef_, mean, atol=1e-3)  # given ones stop early

@@ -13,7 +13,6 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.utils.estimator_checks import check_estimator
 
 from labelonce._types import Floats
-from labelonce.learning._adapter import as_learner
 from labelonce.learning._boost import BoostedTrees, _softmax_objective
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -138,11 +137,6 @@ def test_labels_come_back_as_they_were() -> None:
     X, targets = problem()
     labels = np.array(["ant", "bee", "cat"])[targets.argmax(axis=1)]
     assert BoostedTrees(n_estimators=50).fit(X, labels).score(X, labels) > 0.9
-
-
-def test_it_is_a_learner_as_it_is() -> None:
-    model = BoostedTrees()
-    assert as_learner(model) is model
 
 
 def test_too_few_tasks_for_a_split_are_a_warning_with_the_numbers() -> None:

@@ -1,8 +1,5 @@
 """The ceiling: agreement that stops rising with how sure the model is tells how right the workers are."""
 
-from __future__ import annotations
-
-import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +13,7 @@ from labelonce.data import Annotations
 from labelonce.learning._candidates import Link, below_ceiling
 from labelonce.learning._ceiling import Curve
 
+pytestmark = pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
 N = 3000
 SKILLS = (0.6, 0.7, 0.8, 0.9, 0.98)
 
@@ -72,9 +70,7 @@ def labelled(skill: float, *, noise: bool) -> tuple[Floats, Annotations, Codes]:
 
 
 def fitted(X: Floats, ann: Annotations) -> MBEM:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return MBEM(SoftmaxRegression(C=0.1), rounds=3).fit(X, ann)
+    return MBEM(SoftmaxRegression(C=0.1), rounds=3).fit(X, ann)
 
 
 def test_poor_workers_who_are_all_alike_are_corrected_where_features_are_strong() -> None:

@@ -1,7 +1,5 @@
 """Workers who copy each other are found, count once, and are named; workers who are merely good are not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

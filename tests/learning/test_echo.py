@@ -32,11 +32,8 @@ def wide(redundancy: int = 1) -> tuple[Floats, Annotations, Codes]:
     X = rng.normal(size=(300, 400))
     X[:, :16] += np.tile(np.eye(8), (1, 2))[y_true]
     confusion = simulate.one_coin(np.full(6, 0.85), 8)
-    return (
-        X,
-        simulate.annotate(y_true, confusion, simulate.assign(300, 6, redundancy, rng), rng),
-        y_true.astype(np.int32),
-    )
+    ann = simulate.annotate(y_true, confusion, simulate.assign(300, 6, redundancy, rng), rng)
+    return X, ann, y_true.astype(np.int32)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -84,14 +81,8 @@ def test_rounds_on_other_tasks_do_not_hear_of_labels_and_rounds_out_of_fold_do()
     held = np.arange(300) < 75
     fold = np.where(held, 0, 1 + np.arange(300) % 3).astype(np.int32)
     how = Fitting(SoftmaxRegression(C=0.01), Full(), 0, 3, fold=fold)
-    other = Annotations(
-        ann.task,
-        ann.worker,
-        np.where(held[ann.task], (ann.label + 1) % 8, ann.label),
-        ann.tasks,
-        ann.workers,
-        ann.classes,
-    )
+    label = np.where(held[ann.task], (ann.label + 1) % 8, ann.label)
+    other = Annotations(ann.task, ann.worker, label, ann.tasks, ann.workers, ann.classes)
     heard, said = [], []
     for labels in (ann, other):
         problem = Problem(X, labels)
@@ -112,9 +103,8 @@ def test_labels_that_come_back_change_no_labels(options: dict[str, Any], monkeyp
     given = (ann.label == y_true[ann.task]).mean()
     assert (clf.labels_ == y_true).mean() >= given - 0.01
     assert (deaf.labels_ == y_true).mean() < given - 0.05
-    assert (clf.predictions_.argmax(axis=1) == ann.label).mean() < (
-        deaf.predictions_.argmax(axis=1) == ann.label
-    ).mean()
+    repeats = [(one.predictions_.argmax(axis=1) == ann.label).mean() for one in (clf, deaf)]
+    assert repeats[0] < repeats[1]
     assert deaf.n_fits_ < clf.n_fits_ < 2 * deaf.n_fits_  # the first fold is enough to know
 
 

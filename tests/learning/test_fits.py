@@ -114,11 +114,6 @@ def test_given_rounds_and_cheap_learners_are_not_limited() -> None:
     assert lo.MBEM([SoftmaxRegression(C=0.1), SoftmaxRegression()]).fit(X, ann).n_fits_ > 20
 
 
-def test_the_limit_must_be_a_number() -> None:
-    with pytest.raises(ValueError, match=r"max_fits must be .*; got 0"):
-        lo.MBEM(GaussianNB(), max_fits=0).fit(*problem())
-
-
 def test_callbacks_hear_of_fits_while_choosing_and_then_of_rounds() -> None:
     events: list[dict[str, Any]] = []
     clf = lo.MBEM(GaussianNB(), callbacks=[events.append]).fit(*problem())

@@ -155,11 +155,8 @@ def test_rows_are_matched_by_the_column_that_the_annotations_called_the_task(for
 def test_a_column_of_task_ids_under_another_name_is_never_a_feature() -> None:
     features, labels = numbered()
     other = features.rename(columns={"Review ID": "number"})
-    for X, tasks in (
-        (other, None),
-        (other, features["Review ID"]),
-        (features.assign(task=features["Review ID"]), None),
-    ):
+    ids = features["Review ID"]
+    for X, tasks in ((other, None), (other, ids), (features.assign(task=ids), None)):
         with pytest.raises(ValueError, match=r"column '(number|task)' of X must not be a feature: it holds the ids"):
             match_rows(X, annotations(labels), tasks)
 
@@ -184,10 +181,8 @@ def test_predict_takes_the_features_by_name_and_leaves_ids_alone() -> None:
 def test_labels_may_be_a_data_frame(form: Any) -> None:
     features, labels = numbered()
     frame = labels.set_axis(["task", "worker", "label"], axis=1)
-    assert (
-        match_rows(features, annotations(labels))[1]
-        == match_rows(features.rename(columns={"Review ID": "task"}), form(frame))[1]
-    )
+    expected = match_rows(features, annotations(labels))[1]
+    assert match_rows(features.rename(columns={"Review ID": "task"}), form(frame))[1] == expected
 
 
 def test_a_data_frame_of_labels_under_other_names_is_refused_with_the_way_to_make_annotations() -> None:

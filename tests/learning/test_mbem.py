@@ -178,14 +178,8 @@ def test_every_form_of_the_annotations_gives_the_same_fit() -> None:
     dense = ann.to_matrix(dense=True)
     expected = quick().fit(X, ann).posterior_
     missing = np.where(dense < 0, np.nan, dense)
-    for form in (
-        dense,
-        dense.tolist(),
-        missing,
-        pd.DataFrame(missing),
-        ann.to_matrix(),
-        sparse.csc_array(ann.to_matrix()),
-    ):
+    stored = ann.to_matrix()
+    for form in (dense, dense.tolist(), missing, pd.DataFrame(missing), stored, sparse.csc_array(stored)):
         assert_array_equal(quick().fit(X, form).posterior_, expected)
 
 
@@ -405,10 +399,9 @@ def test_one_class_is_a_fit_too() -> None:
     assert quick().fit(np.ones((4, 1)), np.zeros((4, 2), dtype=int)).predict(np.ones((2, 1))).tolist() == [0, 0]
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
 def test_a_handful_of_tasks_is_a_fit_too() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DoubtWarning)
-        fitted = MBEM(SoftmaxRegression(), worker_model=OneCoin()).fit(np.array([[0.0], [1.0], [2.0]]), [0, 1, 1])
+    fitted = MBEM(SoftmaxRegression(), worker_model=OneCoin()).fit(np.array([[0.0], [1.0], [2.0]]), [0, 1, 1])
     assert fitted.posterior_.shape == (3, 2)
 
 

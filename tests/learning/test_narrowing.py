@@ -1,8 +1,5 @@
 """What known classes do to confidence, and what is said of labels that would narrow the range."""
 
-from __future__ import annotations
-
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +10,8 @@ from labelonce._kernels import Beliefs
 from labelonce._rules import RULES
 from labelonce.learning._narrowing import Narrowing
 from labelonce.learning._verdict import by_gold
+
+pytestmark = pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
 
 
 def beliefs(confidence: Any) -> Beliefs:
@@ -67,9 +66,7 @@ def one_label_each(skill: float, *, n: int = 1_500, twice: int = 0, features: fl
 
 def fitted(*world: Any, **options: Any) -> lo.MBEM:
     X, annotations, _ = world
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lo.DoubtWarning)
-        return lo.MBEM().fit(X, annotations, **options)
+    return lo.MBEM().fit(X, annotations, **options)
 
 
 def width(clf: lo.MBEM) -> float:

@@ -42,9 +42,8 @@ def some(n: int, X: Floats, ann: Annotations, how: Fitting) -> list[Round]:
 
 def seen(ann: Annotations, predictions: Floats, workers: Any) -> View:
     """Return a view of predictions that are known."""
-    return View.of(
-        Problem(np.zeros((ann.n_tasks, 1)), ann), workers, lambda slots, _: Beliefs.of(predictions).on(slots)
-    )
+    problem = Problem(np.zeros((ann.n_tasks, 1)), ann)
+    return View.of(problem, workers, lambda slots, _: Beliefs.of(predictions).on(slots))
 
 
 def test_a_model_that_knows_the_truth_gives_the_empirical_confusion() -> None:
@@ -117,9 +116,8 @@ def test_the_class_prior_is_even_given_or_that_of_the_predicted_classes() -> Non
         (np.array([0.2, 0.3, 0.5]), RECIPES["paper"], np.array([0.2, 0.3, 0.5])),
         (None, RECIPES["paper_equation_7"], np.bincount(y_true, minlength=3) / ann.n_tasks),
     ):
-        view = View.of(
-            Problem(None, ann, balance=balance), workers := Counted(), lambda *_: Beliefs.of(one_hot(y_true, 3))
-        )
+        problem, known = Problem(None, ann, balance=balance), Beliefs.of(one_hot(y_true, 3))
+        view = View.of(problem, workers := Counted(), lambda *_, known=known: known)
         found = judge(view, workers, 2, **options)
         again = make_evidence(ann).e_step(workers.crowd, np.log(expected))
         assert_allclose(np.asarray(found.beliefs), np.asarray(again.beliefs), atol=1e-9)

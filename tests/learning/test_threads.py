@@ -14,6 +14,8 @@ from labelonce.learning import _threads as threads
 from labelonce.learning._adapter import as_learner
 from labelonce.learning._threads import sharing_threads
 
+pytestmark = pytest.mark.usefixtures("three_threads")
+
 
 def limits_within(learner: Learner, X: Any) -> dict[str, set[int]]:
     """Return the numbers of threads of all libraries of each kind within the context."""
@@ -31,20 +33,17 @@ def three_threads() -> Any:
         yield
 
 
-@pytest.mark.usefixtures("three_threads")
 def test_a_small_fit_has_one_thread() -> None:
     within = limits_within(lo.SoftmaxRegression(), np.zeros((10, 2)))
     assert within["blas"] == {1}
     assert within["openmp"] <= {1}
 
 
-@pytest.mark.usefixtures("three_threads")
 def test_a_large_fit_keeps_its_threads() -> None:
     large = np.broadcast_to(0.0, (10**6, 1000))
     assert limits_within(lo.SoftmaxRegression(), large)["blas"] == {3}
 
 
-@pytest.mark.usefixtures("three_threads")
 def test_workers_have_one_blas_thread_each_however_large_the_fit_is() -> None:
     large = np.broadcast_to(0.0, (10**6, 1000))
     within = limits_within(as_learner(RandomForestClassifier(n_jobs=2)), large)
@@ -52,7 +51,6 @@ def test_workers_have_one_blas_thread_each_however_large_the_fit_is() -> None:
     assert within["openmp"] <= {3}
 
 
-@pytest.mark.usefixtures("three_threads")
 def test_networks_are_left_alone() -> None:
     class Network(lo.SoftmaxRegression):
         any_shape = True
@@ -60,7 +58,6 @@ def test_networks_are_left_alone() -> None:
     assert limits_within(Network(), np.zeros((10, 2)))["blas"] == {3}
 
 
-@pytest.mark.usefixtures("three_threads")
 def test_every_fit_of_mbem_is_limited_and_the_threads_come_back() -> None:
     seen: set[int] = set()
 

@@ -1,8 +1,5 @@
 """The verdict: mistakes with common causes, workers who differ, and features that rounds must not drift away from."""
 
-from __future__ import annotations
-
-import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +16,7 @@ from labelonce.data import Annotations
 from labelonce.learning._causes import surely_contradicted, taken_wrong
 from labelonce.learning._verdict import as_correlated, as_people_are, doubt_interval
 
+pytestmark = pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
 N = 900
 
 
@@ -36,9 +34,7 @@ def crowd(*, hard: bool, per_task: int = 3, seed: int = 0) -> tuple[Floats, Anno
 
 
 def fitted(X: Any, ann: Any, **options: Any) -> MBEM:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return MBEM(SoftmaxRegression(C=0.1), **options).fit(X, ann)
+    return MBEM(SoftmaxRegression(C=0.1), **options).fit(X, ann)
 
 
 def test_mistakes_where_the_model_is_unsure_have_common_causes_and_others_have_none() -> None:
@@ -93,9 +89,7 @@ def test_workers_who_are_always_right_are_within_their_interval() -> None:
     rng = np.random.default_rng(0)
     confusion = simulate.hammer_spammer(20, 10, 0.4, rng, exact=True)
     annotations = simulate.annotate(y, confusion, simulate.assign(len(y), 20, 1, rng), rng)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        clf = MBEM(SoftmaxRegression(), rounds=3).fit(X / 16, annotations)
+    clf = MBEM(SoftmaxRegression(), rounds=3).fit(X / 16, annotations)
     low, high = clf.verdict_.skill_interval()
     real = np.bincount(annotations.worker, annotations.label == y[annotations.task]) / np.bincount(annotations.worker)
     assert ((low - 0.01 < real) & (real < high + 0.01)).all()  # of 90 labels each
@@ -109,9 +103,7 @@ def test_mistakes_that_all_share_look_like_features_that_do_not_determine_the_cl
     right = np.tile(0.05 / 3 + (0.95 - 0.05 / 3) * np.eye(4), (10, 1, 1))
     for seen, true, doubts in ((other, y, 1), (other, other, 1), (y, y, 0)):
         annotations = simulate.annotate(seen, right, simulate.assign(800, 10, 3, np.random.default_rng(1)), rng)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            clf = MBEM(random_state=0).fit(X, annotations)
+        clf = MBEM(random_state=0).fit(X, annotations)
         assert sum("surest" in one for one in clf.doubts_) == doubts
         estimate, actual = clf.estimated_accuracy_, (clf.labels_ == true).mean()
         assert estimate.low <= actual <= estimate.high
@@ -162,9 +154,8 @@ def test_only_a_model_that_is_mostly_right_where_it_is_surest_throws_doubt_on_la
     def case(share: float, **known: Any) -> Any:
         wrong = np.arange(500) % 100 < 100 * share
         said = SimpleNamespace(max=lambda: sure)
-        return SimpleNamespace(
-            **{"gold": None, "kind": None, "evidence": evidence, "predictions": said, "predicted": wrong * 1} | known
-        )
+        usual = {"gold": None, "kind": None, "evidence": evidence, "predictions": said, "predicted": wrong * 1}
+        return SimpleNamespace(**usual | known)
 
     confidence = np.full(500, 0.99)
     assert surely_contradicted(case(0.2), labels, confidence) == pytest.approx(0.19)
