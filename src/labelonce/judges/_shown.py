@@ -240,6 +240,8 @@ class Versus:
     @staticmethod
     def _on_gold(fitted: Any, judge: int) -> tuple[float, float] | None:
         gold, votes = fitted._gold_codes, fitted._shown.law.panel.votes
+        if fitted.gold_accuracy_ is None:
+            return None
         kept, right = votes.rights(gold)
         own = votes.worker[kept] == judge
         task = votes.task[kept[own]]

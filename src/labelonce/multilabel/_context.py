@@ -19,9 +19,10 @@ class Context:
     """
 
     def __init__(self, labels: PairLabels, votes: Floats, n_tasks: int, n_questions: int) -> None:
-        self._groups = [(np.arange(len(votes)), _candidates(labels, votes))]
         if 1 < n_questions <= RULES.context_questions:
             self._groups = _all_questions(labels, votes, n_tasks, n_questions)
+        else:
+            self._groups = [(np.arange(len(votes)), _candidates(labels, votes))]
         self._coefficients: list[Floats] = [np.zeros(features.shape[1]) for _, features in self._groups]
 
     def log_odds(self, posterior: Floats, offset: Floats) -> Floats:
