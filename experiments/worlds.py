@@ -22,47 +22,15 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import Any
 
+import draws
 import numpy as np
-from draws import (
-    Array,
-    Generator,
-    Problem,
-    affairs,
-    balls,
-    checkerboard,
-    coins,
-    copies,
-    digits,
-    groups_confused,
-    long_tail,
-    made_up,
-    matrices,
-    near_boundary,
-    one_does_most,
-    photographs,
-    prices,
-    rare,
-    raw,
-    real_crowd,
-    regions,
-    rings,
-    scaled,
-    shared_mistakes,
-    sided,
-    specialists,
-    survey,
-    text_numbers,
-    text_words,
-    undetermined,
-    with_outliers,
-    xor,
-)
+from draws import Array, Generator, Problem, real_crowd
 from record import RESULTS, Trial, arguments, made_before, main, markdown, read, resume, write
 from scipy import sparse
 from sklearn import datasets as tables
@@ -76,6 +44,7 @@ FORMER = RESULTS / "worlds-former.json"
 PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
 TRAINED = ("vote", "soft vote", "Dawid-Skene", "CROWDLAB", "truth")
 MOST_TEST = 3000
+Labels = Callable[[Generator, Any, Array, int], lo.Annotations]
 
 
 @dataclass(frozen=True)
@@ -97,7 +66,7 @@ class World:
     kind: str
     half: str
     problem: Problem
-    crowd: Callable[[Generator, Any, Array, int], lo.Annotations]
+    crowd: Labels
     n_tasks: int
 
     def draw(self, seed: int) -> Crowd:
@@ -143,149 +112,153 @@ def between(n: int, low: float, high: float) -> Callable[[Generator], Array]:
     return lambda rng: rng.uniform(low, high, n)
 
 
-def _worlds() -> list[World | RealWorld]:
-    reviews, book = "sentiment_polarity", "amazon_isbook"
-    numbers = partial(text_numbers, reviews, 4000)
-    review_words, book_words = partial(text_words, reviews, 4000), partial(text_words, book, 4000)
-    hammers = partial(matrices, draw=partial(lo.simulate.hammer_spammer, quality=0.2))
-    better_hammers = partial(matrices, draw=partial(lo.simulate.hammer_spammer, quality=0.4))
-    class_wise = partial(matrices, draw=partial(lo.simulate.class_wise_hammer_spammer, quality=0.2), n_workers=50)
-    cancer, wine, iris = tables.load_breast_cancer, tables.load_wine, tables.load_iris
-    table = partial(made_up, n=3000)
-    rows: list[tuple[str, str, Any, Any, int]] = [
-        # weak features
-        ("reviews 64 numbers, all .9", "weak", numbers, partial(coins, skills=alike(40, 0.9)), 2500),
-        ("reviews 64 numbers, mixed", "weak", numbers, partial(coins, skills=of_kinds(40)), 2500),
-        ("weak table, .95 .7 .4", "weak", partial(table, n_classes=4, separation=0.35),
-         partial(coins, skills=np.repeat([0.95, 0.7, 0.4], 5)), 1500),
-        ("weak table, all .8", "weak", partial(table, n_classes=3, separation=0.4),
-         partial(coins, skills=alike(20, 0.8)), 1500),
-        ("digits 12 pixels, hammers", "weak", partial(digits, pixels=slice(20, 32)),
-         partial(hammers, n_workers=50), 1300),
-        ("digits 6 pixels, all .9", "weak", partial(digits, pixels=slice(26, 32)),
-         partial(coins, skills=alike(25, 0.9)), 1300),
-        ("pixels 16 x 16, five of .9", "weak", partial(photographs, side=16),
-         partial(coins, skills=alike(5, 0.9)), 1500),
-        ("affairs, mixed", "weak", affairs, partial(coins, skills=of_kinds(30)), 2000),
-        ("survey, mixed", "weak", survey, partial(coins, skills=of_kinds(20)), 700),
-        ("noise features, all .75", "weak", partial(table, n_classes=2, separation=0.01),
-         partial(coins, skills=alike(30, 0.75)), 1500),
-        # misspecified features
-        ("xor, mixed", "misspecified", xor, partial(coins, skills=of_kinds(20)), 1500),
-        ("xor, all .85", "misspecified", xor, partial(coins, skills=alike(20, 0.85)), 1500),
-        ("rings, mixed", "misspecified", rings, partial(coins, skills=of_kinds(20, 0.98, 0.9, 0.6)), 1500),
-        ("checkerboard, all .9", "misspecified", checkerboard, partial(coins, skills=alike(15, 0.9)), 1500),
-        ("checkerboard, hammers", "misspecified", checkerboard, partial(hammers, n_workers=30), 2000),
-        # unscaled features
-        ("prices, .95 .85 .6", "unscaled", prices, partial(coins, skills=np.repeat([0.95, 0.85, 0.6], 6)), 1500),
-        ("wine raw, mixed", "unscaled", partial(raw, wine), partial(coins, skills=of_kinds(10)), 120),
-        ("tumours raw, mixed", "unscaled", partial(raw, cancer), partial(coins, skills=of_kinds(15)), 380),
-        ("prices, hammers", "unscaled", prices, partial(better_hammers, n_workers=25), 2000),
-        # small teams
-        ("team of 3", "team", partial(balls, n=3000, n_classes=3, distance=0.5),
-         partial(coins, skills=[0.95, 0.8, 0.6]), 900),
-        ("team of 3, overlap", "team", partial(balls, n=3000, n_classes=3, distance=0.5),
-         partial(coins, skills=[0.95, 0.8, 0.6], second=0.2), 900),
-        ("team of 5, all .9", "team", partial(digits, pixels=slice(20, 44)),
-         partial(coins, skills=alike(5, 0.9)), 1000),
-        ("team of 5, overlap", "team", partial(digits, pixels=slice(20, 44)),
-         partial(coins, skills=[0.95, 0.9, 0.8, 0.7, 0.5], second=0.2), 1000),
-        ("team of 3 on reviews, overlap", "team", numbers,
-         partial(coins, skills=[0.95, 0.85, 0.7], second=0.2), 2000),
-        ("team of 2, all .8", "team", partial(table, n_classes=2, separation=0.8),
-         partial(coins, skills=[0.8, 0.8]), 800),
-        # one labeller does most
-        ("one does most, .8", "one labeller", partial(digits, pixels=slice(16, 48)),
-         partial(one_does_most, skills=np.r_[0.8, np.full(6, 0.9)]), 1200),
-        ("one does most, .95", "one labeller", partial(table, n_classes=3, separation=0.7),
-         partial(one_does_most, skills=np.r_[0.95, np.full(6, 0.6)]), 1500),
-        # long tails
-        ("long tail, digits", "long tail", digits, partial(long_tail, n_workers=150), 1300),
-        ("long tail, reviews", "long tail", numbers, partial(long_tail, n_workers=200), 2000),
-        # adversaries
-        ("adversaries, tumours", "adversaries", partial(scaled, cancer),
-         partial(coins, skills=np.r_[np.full(8, 0.9), np.full(4, 0.1)]), 400),
-        ("adversaries, weak", "adversaries", partial(table, n_classes=3, separation=0.6),
-         partial(coins, skills=np.r_[np.full(12, 0.85), np.full(4, 0.05)]), 1500),
-        # workers who choose their tasks
-        ("regions, weak", "chosen tasks", partial(table, n_classes=3, separation=0.7),
-         partial(regions, skills=np.repeat([0.95, 0.8, 0.6], 4)), 1500),
-        ("regions, digits", "chosen tasks", partial(digits, pixels=slice(18, 46)),
-         partial(regions, skills=np.repeat([0.95, 0.85, 0.6], 5)), 1300),
-        ("specialists", "chosen tasks", partial(balls, n=3000, n_classes=5, distance=0.5),
-         partial(specialists, n_workers=20, skills=between(20, 0.6, 0.98)), 1500),
-        ("specialists, weak", "chosen tasks", partial(table, n_classes=4, separation=0.5),
-         partial(specialists, n_workers=16, skills=between(16, 0.7, 0.95)), 1500),
-        # errors near the boundary
-        ("boundary, tumours", "boundary", partial(scaled, cancer),
-         partial(near_boundary, n_workers=15, most=0.12), 400),
-        ("boundary, digits", "boundary", digits, partial(near_boundary, n_workers=20, most=0.2), 1300),
-        ("boundary, three labels", "boundary", partial(table, n_classes=3, separation=0.8),
-         partial(near_boundary, n_workers=20, most=0.25, per_task=3), 1200),
-        # copies and shared mistakes
-        ("copies", "shared", partial(table, n_classes=4, separation=0.8),
-         partial(copies, n_workers=12, share=0.5, skill=0.75), 1000),
-        ("shared mistakes", "shared", partial(digits, pixels=slice(16, 48)),
-         partial(shared_mistakes, n_workers=20, skill=0.75, share=0.6, per_task=5), 1000),
-        # one rare class
-        ("rare 2 %", "rare", partial(rare, partial(made_up, n=12000, n_classes=2, separation=1.2), 0.02),
-         partial(sided, n_workers=30, sensitivity=(0.5, 0.95), specificity=(0.93, 0.995)), 3000),
-        ("rare 5 %, three labels", "rare", partial(rare, partial(made_up, n=9000, n_classes=2, separation=1.0), 0.05),
-         partial(sided, n_workers=30, sensitivity=(0.5, 0.9), specificity=(0.85, 0.99), per_task=3), 2000),
-        ("rare 10 %, digits", "rare", partial(rare, digits, 0.1),
-         partial(sided, n_workers=20, sensitivity=(0.6, 0.95), specificity=(0.8, 0.99)), 1300),
-        # few tasks
-        ("100 irises", "few tasks", partial(scaled, iris), partial(coins, skills=of_kinds(8)), 100),
-        ("60 wines, one label", "few tasks", partial(scaled, wine), partial(coins, skills=[0.95, 0.85, 0.7]), 60),
-        ("150 digits, three labels", "few tasks", digits, partial(coins, skills=of_kinds(12), per_task=3), 150),
-        ("80 tumours, all .8", "few tasks", partial(scaled, cancer), partial(coins, skills=alike(6, 0.8)), 80),
-        # more columns than rows
-        ("reviews in words, mixed", "wide", review_words, partial(coins, skills=of_kinds(30)), 1200),
-        ("books in words, hammers", "wide", book_words, partial(better_hammers, n_workers=30), 1200),
-        ("books in words, all .8", "wide", book_words, partial(coins, skills=alike(20, 0.8)), 800),
-        # many classes
-        ("20 classes, mixed", "many classes", partial(balls, n=5000, n_classes=20, distance=0.6),
-         partial(coins, skills=of_kinds(30)), 2000),
-        ("40 classes in groups", "many classes", partial(balls, n=6000, n_classes=40, distance=0.7),
-         partial(groups_confused, n_workers=40, size=5), 3000),
-        ("60 classes in groups", "many classes", partial(balls, n=7000, n_classes=60, distance=0.7),
-         partial(groups_confused, n_workers=60, size=6), 4000),
-        # workers all alike
-        ("all .7, three classes", "alike", partial(table, n_classes=3, separation=1.0),
-         partial(coins, skills=alike(25, 0.7)), 1500),
-        ("all .6, digits", "alike", digits, partial(coins, skills=alike(40, 0.6)), 1300),
-        ("all .95, photographs", "alike", photographs, partial(coins, skills=alike(20, 0.95)), 1500),
-        # the paper's crowds
-        ("digits, hammers", "paper", digits, partial(hammers, n_workers=50), 1297),
-        ("digits, class-wise", "paper", digits, class_wise, 1297),
-        ("photographs, hammers", "paper", photographs, partial(hammers, n_workers=50), 1500),
-        ("photographs, class-wise", "paper", photographs, class_wise, 1500),
-    ]  # fmt: skip
-    audited: list[tuple[str, str, Any, Any, int]] = [  # found by an audit, so all were looked at
-        ("ten weak classes, all .92", "weak", partial(balls, n=4500, n_classes=10, distance=0.25),
-         partial(coins, skills=alike(20, 0.92)), 2000),
-        ("long tail of good workers", "long tail", partial(table, n_classes=4, separation=0.5),
-         partial(coins, skills=alike(150, 0.93)), 1500),
-        ("outliers, mixed", "unscaled", partial(with_outliers, partial(table, n_classes=3, separation=1.0), 0.01),
-         partial(coins, skills=np.repeat([0.95, 0.75, 0.5], 6)), 1500),
-        ("rare 1 %, good workers", "rare", partial(rare, partial(made_up, n=12000, n_classes=2, separation=1.3), 0.01),
-         partial(sided, n_workers=20, sensitivity=(0.85, 0.98), specificity=(0.985, 0.999)), 3000),
-        ("undetermined, three labels", "undetermined",
-         partial(undetermined, partial(balls, n=3000, n_classes=3, distance=1.0), 0.15),
-         partial(coins, skills=alike(20, 0.9), per_task=3), 800),
-    ]  # fmt: skip
-    real: list[tuple[str, Any]] = [("labelme", 1), ("labelme", "all"), (reviews, 1), (reviews, "all"), (book, 1)]
+def later(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes the options of a draw and leaves the rest for later."""
+    return partial(partial, draw)
+
+
+# names of problems and of crowds, with their options only; `by` are workers with a chance of being right each
+digits, balls, rare, scaled, raw, outliers, undetermined = map(
+    later, (draws.digits, draws.balls, draws.rare, draws.scaled, draws.raw, draws.with_outliers, draws.undetermined)
+)
+by, matrices, sided, boundary = map(later, (draws.coins, draws.matrices, draws.sided, draws.near_boundary))
+regions, specialists, in_groups = map(later, (draws.regions, draws.specialists, draws.groups_confused))
+one_does_most, long_tail = map(later, (draws.one_does_most, draws.long_tail))
+REVIEWS, BOOK = "sentiment_polarity", "amazon_isbook"
+numbers = partial(draws.text_numbers, REVIEWS, 4000)
+review_words, book_words = (partial(draws.text_words, name, 4000) for name in (REVIEWS, BOOK))
+hammers, better_hammers = (matrices(draw=partial(lo.simulate.hammer_spammer, quality=q)) for q in (0.2, 0.4))
+class_wise = matrices(draw=partial(lo.simulate.class_wise_hammer_spammer, quality=0.2), n_workers=50)
+cancer, wine, iris = tables.load_breast_cancer, tables.load_wine, tables.load_iris
+
+
+def table_of(K: int, separation: float, n: int = 3000) -> Problem:
+    """Return a made-up table of K classes."""
+    return partial(draws.made_up, n=n, n_classes=K, separation=separation)
+
+
+MADE: dict[str, list[tuple[str, Problem, Labels, int]]] = {  # by kind: name, problem, crowd and number of tasks
+    "weak": [
+        ("reviews 64 numbers, all .9", numbers, by(skills=alike(40, 0.9)), 2500),
+        ("reviews 64 numbers, mixed", numbers, by(skills=of_kinds(40)), 2500),
+        ("weak table, .95 .7 .4", table_of(4, 0.35), by(skills=np.repeat([0.95, 0.7, 0.4], 5)), 1500),
+        ("weak table, all .8", table_of(3, 0.4), by(skills=alike(20, 0.8)), 1500),
+        ("digits 12 pixels, hammers", digits(pixels=slice(20, 32)), partial(hammers, n_workers=50), 1300),
+        ("digits 6 pixels, all .9", digits(pixels=slice(26, 32)), by(skills=alike(25, 0.9)), 1300),
+        ("pixels 16 x 16, five of .9", partial(draws.photographs, side=16), by(skills=alike(5, 0.9)), 1500),
+        ("affairs, mixed", draws.affairs, by(skills=of_kinds(30)), 2000),
+        ("survey, mixed", draws.survey, by(skills=of_kinds(20)), 700),
+        ("noise features, all .75", table_of(2, 0.01), by(skills=alike(30, 0.75)), 1500),
+    ],
+    "misspecified": [
+        ("xor, mixed", draws.xor, by(skills=of_kinds(20)), 1500),
+        ("xor, all .85", draws.xor, by(skills=alike(20, 0.85)), 1500),
+        ("rings, mixed", draws.rings, by(skills=of_kinds(20, 0.98, 0.9, 0.6)), 1500),
+        ("checkerboard, all .9", draws.checkerboard, by(skills=alike(15, 0.9)), 1500),
+        ("checkerboard, hammers", draws.checkerboard, partial(hammers, n_workers=30), 2000),
+    ],
+    "unscaled": [
+        ("prices, .95 .85 .6", draws.prices, by(skills=np.repeat([0.95, 0.85, 0.6], 6)), 1500),
+        ("wine raw, mixed", raw(wine), by(skills=of_kinds(10)), 120),
+        ("tumours raw, mixed", raw(cancer), by(skills=of_kinds(15)), 380),
+        ("prices, hammers", draws.prices, partial(better_hammers, n_workers=25), 2000),
+    ],
+    "team": [
+        ("team of 3", balls(n=3000, n_classes=3, distance=0.5), by(skills=[0.95, 0.8, 0.6]), 900),
+        ("team of 3, overlap", balls(n=3000, n_classes=3, distance=0.5), by(skills=[0.95, 0.8, 0.6], second=0.2), 900),
+        ("team of 5, all .9", digits(pixels=slice(20, 44)), by(skills=alike(5, 0.9)), 1000),
+        ("team of 5, overlap", digits(pixels=slice(20, 44)), by(skills=[0.95, 0.9, 0.8, 0.7, 0.5], second=0.2), 1000),
+        ("team of 3 on reviews, overlap", numbers, by(skills=[0.95, 0.85, 0.7], second=0.2), 2000),
+        ("team of 2, all .8", table_of(2, 0.8), by(skills=[0.8, 0.8]), 800),
+    ],
+    "one labeller": [
+        ("one does most, .8", digits(pixels=slice(16, 48)), one_does_most(skills=np.r_[0.8, np.full(6, 0.9)]), 1200),
+        ("one does most, .95", table_of(3, 0.7), one_does_most(skills=np.r_[0.95, np.full(6, 0.6)]), 1500),
+    ],
+    "long tail": [
+        ("long tail, digits", draws.digits, long_tail(n_workers=150), 1300),
+        ("long tail, reviews", numbers, long_tail(n_workers=200), 2000),
+    ],
+    "adversaries": [
+        ("adversaries, tumours", scaled(cancer), by(skills=np.repeat([0.9, 0.1], [8, 4])), 400),
+        ("adversaries, weak", table_of(3, 0.6), by(skills=np.repeat([0.85, 0.05], [12, 4])), 1500),
+    ],
+    "chosen tasks": [
+        ("regions, weak", table_of(3, 0.7), regions(skills=np.repeat([0.95, 0.8, 0.6], 4)), 1500),
+        ("regions, digits", digits(pixels=slice(18, 46)), regions(skills=np.repeat([0.95, 0.85, 0.6], 5)), 1300),
+        ("specialists", balls(n=3000, n_classes=5, distance=0.5),
+         specialists(n_workers=20, skills=between(20, 0.6, 0.98)), 1500),
+        ("specialists, weak", table_of(4, 0.5), specialists(n_workers=16, skills=between(16, 0.7, 0.95)), 1500),
+    ],
+    "boundary": [
+        ("boundary, tumours", scaled(cancer), boundary(n_workers=15, most=0.12), 400),
+        ("boundary, digits", draws.digits, boundary(n_workers=20, most=0.2), 1300),
+        ("boundary, three labels", table_of(3, 0.8), boundary(n_workers=20, most=0.25, per_task=3), 1200),
+    ],
+    "shared": [
+        ("copies", table_of(4, 0.8), partial(draws.copies, n_workers=12, share=0.5, skill=0.75), 1000),
+        ("shared mistakes", digits(pixels=slice(16, 48)),
+         partial(draws.shared_mistakes, n_workers=20, skill=0.75, share=0.6, per_task=5), 1000),
+    ],
+    "rare": [
+        ("rare 2 %", rare(table_of(2, 1.2, 12000), 0.02),
+         sided(n_workers=30, sensitivity=(0.5, 0.95), specificity=(0.93, 0.995)), 3000),
+        ("rare 5 %, three labels", rare(table_of(2, 1.0, 9000), 0.05),
+         sided(n_workers=30, sensitivity=(0.5, 0.9), specificity=(0.85, 0.99), per_task=3), 2000),
+        ("rare 10 %, digits", rare(draws.digits, 0.1),
+         sided(n_workers=20, sensitivity=(0.6, 0.95), specificity=(0.8, 0.99)), 1300),
+    ],
+    "few tasks": [
+        ("100 irises", scaled(iris), by(skills=of_kinds(8)), 100),
+        ("60 wines, one label", scaled(wine), by(skills=[0.95, 0.85, 0.7]), 60),
+        ("150 digits, three labels", draws.digits, by(skills=of_kinds(12), per_task=3), 150),
+        ("80 tumours, all .8", scaled(cancer), by(skills=alike(6, 0.8)), 80),
+    ],
+    "wide": [  # more columns than rows
+        ("reviews in words, mixed", review_words, by(skills=of_kinds(30)), 1200),
+        ("books in words, hammers", book_words, partial(better_hammers, n_workers=30), 1200),
+        ("books in words, all .8", book_words, by(skills=alike(20, 0.8)), 800),
+    ],
+    "many classes": [
+        ("20 classes, mixed", balls(n=5000, n_classes=20, distance=0.6), by(skills=of_kinds(30)), 2000),
+        ("40 classes in groups", balls(n=6000, n_classes=40, distance=0.7), in_groups(n_workers=40, size=5), 3000),
+        ("60 classes in groups", balls(n=7000, n_classes=60, distance=0.7), in_groups(n_workers=60, size=6), 4000),
+    ],
+    "alike": [
+        ("all .7, three classes", table_of(3, 1.0), by(skills=alike(25, 0.7)), 1500),
+        ("all .6, digits", draws.digits, by(skills=alike(40, 0.6)), 1300),
+        ("all .95, photographs", draws.photographs, by(skills=alike(20, 0.95)), 1500),
+    ],
+    "paper": [
+        ("digits, hammers", draws.digits, partial(hammers, n_workers=50), 1297),
+        ("digits, class-wise", draws.digits, class_wise, 1297),
+        ("photographs, hammers", draws.photographs, partial(hammers, n_workers=50), 1500),
+        ("photographs, class-wise", draws.photographs, class_wise, 1500),
+    ],
+}  # fmt: skip
+AUDITED: dict[str, tuple[str, Problem, Labels, int]] = {  # found by an audit, so all were looked at
+    "weak": ("ten weak classes, all .92", balls(n=4500, n_classes=10, distance=0.25), by(skills=alike(20, 0.92)), 2000),
+    "long tail": ("long tail of good workers", table_of(4, 0.5), by(skills=alike(150, 0.93)), 1500),
+    "unscaled": ("outliers, mixed", outliers(table_of(3, 1.0), 0.01), by(skills=np.repeat([0.95, 0.75, 0.5], 6)), 1500),
+    "rare": ("rare 1 %, good workers", rare(table_of(2, 1.3, 12000), 0.01),
+             sided(n_workers=20, sensitivity=(0.85, 0.98), specificity=(0.985, 0.999)), 3000),
+    "undetermined": ("undetermined, three labels", undetermined(balls(n=3000, n_classes=3, distance=1.0), 0.15),
+                     by(skills=alike(20, 0.9), per_task=3), 800),
+}  # fmt: skip
+REAL: list[tuple[str, Any]] = [("labelme", 1), ("labelme", "all"), (REVIEWS, 1), (REVIEWS, "all"), (BOOK, 1)]
+
+
+def _worlds() -> Iterator[World | RealWorld]:
+    """Yield every world; of those that no audit found every second one is for the report."""
     halves = ("report", "choose")
-    found: list[World | RealWorld] = []
-    found += [World(name, kind, halves[place % 2], *rest) for place, (name, kind, *rest) in enumerate(rows)]
-    found += [World(name, kind, "choose", *rest) for name, kind, *rest in audited]
-    for place, (data, per_task) in enumerate(real):
-        name = f"{data}, {'one' if per_task == 1 else 'all'}"
-        found.append(RealWorld(name, halves[place % 2], data, per_task))
-    return found
+    made = [(kind, *one) for kind, some in MADE.items() for one in some]
+    yield from (World(name, kind, halves[at % 2], *rest) for at, (kind, name, *rest) in enumerate(made))
+    yield from (World(name, kind, "choose", *rest) for kind, (name, *rest) in AUDITED.items())
+    for at, (data, per_task) in enumerate(REAL):
+        yield RealWorld(f"{data}, {'one' if per_task == 1 else 'all'}", halves[at % 2], data, per_task)
 
 
-WORLDS = {world.name: world for world in _worlds()}
+WORLDS: dict[str, World | RealWorld] = {world.name: world for world in _worlds()}
 
 
 def penalty(X: Any, y: Array) -> lo.SoftmaxRegression:
