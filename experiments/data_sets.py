@@ -104,6 +104,19 @@ def folder() -> Path:
     return Path(os.environ["LABELONCE_DATA"]).resolve()
 
 
+def mapped(cache: Path, name: str) -> dict[str, npt.NDArray[Any]]:
+    """Return 50,000 images with their classes and those of the test, as files in memory, decoded into a folder once."""
+    paths = {part: cache / f"{name}_{part}.npy" for part in ("x", "y", "xt", "yt")}
+    if not all(path.exists() for path in paths.values()):
+        cache.mkdir(parents=True, exist_ok=True)
+        data = load(name, images=True)
+        assert data.images is not None
+        whole = (data.images[:50_000], data.gold[:50_000], data.images[50_000:], data.gold[50_000:])
+        for path, array in zip(paths.values(), whole, strict=True):
+            np.save(path, array)
+    return {part: np.load(path, mmap_mode="r") for part, path in paths.items()}
+
+
 def _table(file: str) -> pa.Table:
     return pq.read_table(folder() / f"{file}.parquet")
 

@@ -230,6 +230,25 @@ def matrices(
     return annotated(task, worker, passed.sum(axis=1).clip(0, K - 1), len(y), K)
 
 
+SIMPLE: dict[str, Callable[..., Any]] = {
+    "hammer-spammer": lo.simulate.hammer_spammer,
+    "class-wise": lo.simulate.class_wise_hammer_spammer,
+}
+GROUPED: dict[str, Callable[..., Any]] = {
+    "hammer-spammer": lo.simulate.grouped_hammer_spammer,
+    "class-wise": lo.simulate.grouped_class_wise_hammer_spammer,
+}
+
+
+def simulated(
+    rng: Generator, y: Array, classes: int | Array, crowd: str, quality: float, n_workers: int, redundancy: int,
+    **options: Any,
+) -> tuple[lo.Annotations, Any]:  # fmt: skip
+    """Return labels of the paper's crowds, and their workers, who err within groups where `classes` are groups."""
+    crew = (SIMPLE if isinstance(classes, int) else GROUPED)[crowd](n_workers, classes, quality, rng, **options)
+    return lo.simulate.annotate(y, crew, lo.simulate.assign(len(y), n_workers, redundancy, rng), rng), crew
+
+
 def one_does_most(rng: Generator, X: Any, y: Array, K: int, *, skills: Skills) -> lo.Annotations:
     """Return labels of which the first worker gave nine of ten."""
     return coins(rng, X, y, K, skills=skills, load=lambda n: np.r_[0.9, np.full(n - 1, 0.1 / (n - 1))])
@@ -373,8 +392,6 @@ def many_classes(
         return y[some], labels.select(some), groups
     groups = np.arange(classes) // 10
     y = rng.integers(0, classes, n // redundancy)
-    simulate: Callable[..., Any] = lo.simulate.grouped_hammer_spammer
-    if kind == "class-wise":
-        simulate = lo.simulate.grouped_class_wise_hammer_spammer
-    crew = simulate(n_workers, np.zeros_like(groups) if kind == "anywhere" else groups, 0.3, rng)
-    return y, lo.simulate.annotate(y, crew, lo.simulate.assign(len(y), n_workers, redundancy, rng), rng), groups
+    sizes = np.zeros_like(groups) if kind == "anywhere" else groups
+    crowd = "class-wise" if kind == "class-wise" else "hammer-spammer"
+    return y, simulated(rng, y, sizes, crowd, 0.3, n_workers, redundancy)[0], groups

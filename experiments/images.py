@@ -22,7 +22,9 @@ from typing import Any
 
 import data_sets
 import numpy as np
-from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
+from curves import rival
+from draws import simulated
+from record import RESULTS, Trial, arguments, grouped, main, markdown, mean_error, resume
 
 import labelonce as lo
 from labelonce import neural
@@ -35,10 +37,7 @@ from labelonce.learning._judge import View
 from labelonce.runs._images import SMALL, network_for
 
 PATH = RESULTS / "images.json"
-CROWDS = {
-    "hammer-spammer": (lo.simulate.hammer_spammer, lo.simulate.grouped_hammer_spammer, "worker"),
-    "class-wise": (lo.simulate.class_wise_hammer_spammer, lo.simulate.grouped_class_wise_hammer_spammer, "position"),
-}
+CROWDS = {"hammer-spammer": "worker", "class-wise": "position"}  # with what the rows of groups are
 GROUPS = np.arange(100) // 10
 OURS = ("ours", "groups given", "groups found", "true workers")
 TUNING = 100  # seeds from which trials are for tuning: no table shows them, and they are tested after every round
@@ -73,16 +72,7 @@ PART: dict[str, list[dict[str, Any]]] = {
 
 def load(folder: Path, name: str) -> dict[str, Any]:
     """Return arrays of a data set as memory-mapped files, decoded into `folder` once."""
-    source = "tiny_imagenet_100" if name == "tiny" else "cifar10"
-    names = [f"{source}_{part}" for part in ("x", "y", "xt", "yt")]
-    if not all((folder / f"{one}.npy").exists() for one in names):
-        folder.mkdir(parents=True, exist_ok=True)
-        data = data_sets.load(source, images=True)
-        assert data.images is not None
-        whole = (data.images[:50_000], data.gold[:50_000], data.images[50_000:], data.gold[50_000:])
-        for one, array in zip(names, whole, strict=True):
-            np.save(folder / f"{one}.npy", np.asarray(array))
-    found = {one.removeprefix(f"{source}_"): np.load(folder / f"{one}.npy", mmap_mode="r") for one in names}
+    found = data_sets.mapped(folder, "tiny_imagenet_100" if name == "tiny" else "cifar10")
     if name in ("cifar10n", "cifar10s"):
         if not (folder / f"{name}.npy").exists():
             ann: Any = data_sets.load(name).annotations
@@ -99,25 +89,15 @@ def problem(folder: Path, point: Trial) -> tuple[Any, ...]:
     if point["set"] == "cifar10s":  # people labelled test images: those that they did not are the test
         task, worker, label = data["labels"].T
         some = np.unique(task)
-        X, y, rest = test[0][some], test[1][some], np.setdiff1d(np.arange(10_000), some)
-        ann = lo.Annotations.from_arrays(
-            np.searchsorted(some, task), worker, label, classes=range(10), duplicates="keep"
-        )
-        return X, y, ann, None, test[0][rest], test[1][rest]
+        rest, row = np.setdiff1d(np.arange(10_000), some), np.searchsorted(some, task)
+        ann = lo.Annotations.from_arrays(row, worker, label, classes=range(10), duplicates="keep")
+        return test[0][some], test[1][some], ann, None, test[0][rest], test[1][rest]
     if point["set"] == "cifar10n":
         label = data["labels"][np.lexsort(data["labels"].T[[1, 0]])][:, 2].reshape(-1, 3)[: len(y)]
-        return (
-            X,
-            y,
-            lo.Annotations.from_arrays(np.arange(len(y)), np.zeros(len(y), int), _human(label, y, point, rng)),
-            None,
-            *test,
-        )
-    simple, grouped, _ = CROWDS[point["crowd"]]
-    tiny = point["set"] == "tiny"
-    true = grouped(1000, GROUPS, point["quality"], rng) if tiny else simple(100, 10, point["quality"], rng)
-    assigned = lo.simulate.assign(len(y), 1000 if tiny else 100, point["redundancy"], rng)
-    return X, y, lo.simulate.annotate(y, true, assigned, rng), true, *test
+        ann = lo.Annotations.from_arrays(np.arange(len(y)), np.zeros(len(y), int), _human(label, y, point, rng))
+        return X, y, ann, None, *test
+    classes, n_workers = (GROUPS, 1000) if point["set"] == "tiny" else (10, 100)
+    return X, y, *simulated(rng, y, classes, point["crowd"], point["quality"], n_workers, point["redundancy"]), *test
 
 
 def _human(label: Any, y: Any, point: Trial, rng: Any) -> Any:
@@ -152,7 +132,7 @@ def model_of(point: Trial, true: Any) -> Any:
     learner, method = network(point, options.pop("learner", {})), point["method"]
     workers: Any = lo.workers.Known(true) if method == "true workers" else None
     if method in ("groups given", "groups found"):
-        rows = CROWDS[point["crowd"]][2]
+        rows = CROWDS[point["crowd"]]
         workers = lo.workers.Grouped(GROUPS if method == "groups given" else "auto", rows=rows)
     return lo.MBEM(learner, worker_model=workers, random_state=point["seed"], **options)
 
@@ -256,9 +236,8 @@ def plain(point: Trial, X: Any, y: Any, ann: Any, true: Any) -> Any:
     learner = network(point, json.loads(point["options"]).get("learner", {})).set_params(random_state=point["seed"])
     if point["method"] == "truth":
         return learner.fit(X, y)
-    if point["method"] == "oracle":
-        return lo.OracleConfusion(true.dense(), learner).fit(X, ann)
-    return lo.TrainOnAggregate(lo.MajorityVote(), learner, targets="soft").fit(X, ann)
+    oracle = point["method"] == "oracle"
+    return rival("oracle" if oracle else "weighted MV", learner, y, true.dense() if oracle else None).fit(X, ann)
 
 
 def timed(method: Any, name: str) -> Any:
@@ -343,8 +322,7 @@ def table(trials: list[Trial]) -> str:
     """Return accuracies in %, mean and standard error over seeds; a number of seeds in brackets where some lack it."""
     rows, names = [], KEYS[:-2]
     told = [row | {"method": _named(row)} for row in trials]
-    for key in dict.fromkeys(tuple(row[name] for name in names) for row in told):
-        some = [row for row in told if tuple(row[name] for name in names) == key]
+    for key, some in grouped(told, *names).items():
         cells = [_cell([100 * row[name] for row in some if name in row], len(some)) for name in COLUMNS]
         said = _cell([100 * row["says"][0] for row in some if isinstance(row.get("says"), list)], len(some))
         alone = mean_error([row["seconds"] for row in some if row.get("alone")])

@@ -22,9 +22,10 @@ TEXT = """# Experiments and benchmarks
 Written by `python experiments/index.py`. One script per claim; its docstring says what is measured and how. Results lie
 next to the scripts as JSON (trials with their seeds, settings, versions, machine and time) and as a Markdown table that
 the docs include. `record.py` writes, resumes and tabulates them for both folders; every experiment takes `--table`
-(make the table again), `--again` (start again instead of resuming), `--jobs` and `--out` (another results file, as for
-comparing a rerun with what is committed). Seconds are the sum of what the trials took, or the wall time that the
-results file notes where that is longer. Scripts marked * need a [data folder](../docs/datasets.md).
+(make the table again), `--again` (start again instead of resuming), `--jobs`, `--minutes` (start no trial after so
+long) and `--out` (another results file, as for comparing a rerun with what is committed). Seconds are the sum of what
+the trials took, or the wall time that the results file notes where that is longer. Scripts marked * need a
+[data folder](../docs/datasets.md).
 
 ## Experiments: how accurate
 
@@ -34,7 +35,7 @@ results file notes where that is longer. Scripts marked * need a [data folder](.
 `make bench` and `make bench-aggregators` set up the environments of both peers first.
 
 {benchmarks}
-Helpers: `experiments/{{record,data_sets,draws,judge_panels,index}}.py`,
+Helpers: `experiments/{{record,data_sets,draws,curves,judge_panels,index}}.py`,
 `benchmarks/{{crowd,measure,one_core,peer_labelonce,peer_crowdkit,mbem_overhead_work}}.py`.
 """
 

@@ -129,6 +129,7 @@ def resume(
     todo = [point for point in points if _key(point, keys) not in seen]
     made_by, before = made_before(files)
     started = time.perf_counter() - before
+    last = time.monotonic() + 60 * options.minutes
     print(
         f"{len(todo)} of {len(points)} trials to run, {options.jobs} at a time; results go to {options.out}", flush=True
     )
@@ -139,8 +140,9 @@ def resume(
 
     if options.join is not None:
         keep()
-    work = (delayed(_quietly)(trial, point) for point in todo)
-    for row in Parallel(n_jobs=options.jobs, return_as="generator_unordered")(work):
+    work = (delayed(_quietly)(trial, point) for point in todo if time.monotonic() < last)
+    at_once = Parallel(n_jobs=options.jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
+    for row in at_once(work):
         done.append(row)
         keep()
         print(*_key(row, keys), row.get("accuracy", ""), flush=True)
@@ -176,6 +178,14 @@ def renew(options: argparse.Namespace, trial: Callable[[Trial], Trial]) -> None:
 
 def _renewed(trial: Callable[[Trial], Trial], number: int, row: Trial) -> tuple[int, Trial]:
     return number, _quietly(lambda: trial(row), {})
+
+
+def grouped(trials: Iterable[Trial], *keys: str) -> dict[tuple[Any, ...], list[Trial]]:
+    """Return the trials by their values of some keys, in the order of the first of each."""
+    found: dict[tuple[Any, ...], list[Trial]] = {}
+    for row in trials:
+        found.setdefault(_key(row, keys), []).append(row)
+    return found
 
 
 def _key(row: Trial, keys: Sequence[str]) -> tuple[Any, ...]:
@@ -221,6 +231,7 @@ def arguments(description: str | None, path: Path | None) -> argparse.ArgumentPa
     parser.add_argument("--table", action="store_true", help="run nothing, make table and figure of the results")
     parser.add_argument("--again", action="store_true", help="start again instead of resuming")
     parser.add_argument("--jobs", type=int, default=2, help="trials at a time")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="start no trial after so long")
     parser.add_argument("--join", type=Path, help="another results file of this script, whose trials are taken over")
     parser.add_argument("--out", type=Path, default=path, help="the results file; table and figure go next to it")
     return parser

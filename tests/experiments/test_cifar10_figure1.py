@@ -27,12 +27,12 @@ def figure(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
-    """Return a folder of decoded images, as `load` leaves it."""
+    """Return a folder of decoded images, as `data_sets.mapped` leaves it."""
     rng = np.random.default_rng(0)
     for name, n in (("x", 60), ("xt", 20)):
-        np.save(tmp_path / f"{name}.npy", rng.integers(0, 256, (n, 16, 16, 3), dtype=np.uint8))
+        np.save(tmp_path / f"cifar10_{name}.npy", rng.integers(0, 256, (n, 16, 16, 3), dtype=np.uint8))
     for name, n in (("y", 60), ("yt", 20)):
-        np.save(tmp_path / f"{name}.npy", np.arange(n) % 10)
+        np.save(tmp_path / f"cifar10_{name}.npy", np.arange(n) % 10)
     return tmp_path
 
 
@@ -51,7 +51,9 @@ def test_every_method_has_an_accuracy_and_a_cell_of_the_table(figure: Any, cache
 
 
 def test_a_trial_draws_what_it_says(figure: Any, cache: Path) -> None:
-    X, _, ann, confusion = figure.draw(POINT | {"n_tasks": 30, "redundancy": 3}, figure.load(cache))
+    X, _, ann, confusion = figure.draw(
+        POINT | {"n_tasks": 30, "redundancy": 3}, figure.data_sets.mapped(cache, "cifar10")
+    )
     assert len(X) == 30
     assert np.bincount(ann.task).tolist() == [3] * 30
     assert confusion.shape == (100, 10, 10)

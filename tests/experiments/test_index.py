@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 HELPERS = {"record", "index", "draws", "crowd", "measure", "one_core", "peer_labelonce", "peer_crowdkit"}
-HELPERS |= {"mbem_overhead_work", "data_sets", "judge_panels", "walk_files"}
+HELPERS |= {"mbem_overhead_work", "data_sets", "judge_panels", "curves", "walk_files"}
 PAGES = [path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]]
 PAGES = [*sorted(PAGES), "Makefile"]
 

@@ -24,18 +24,18 @@ def figure(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
-    """Return a folder of decoded images, as `load` leaves it."""
+    """Return a folder of decoded images, as `data_sets.mapped` leaves it."""
     rng = np.random.default_rng(0)
     for name, n in (("x", 400), ("xt", 50)):
-        np.save(tmp_path / f"{name}.npy", rng.integers(0, 256, (n, 16, 16, 3), dtype=np.uint8))
+        np.save(tmp_path / f"tiny_imagenet_100_{name}.npy", rng.integers(0, 256, (n, 16, 16, 3), dtype=np.uint8))
     for name, n in (("y", 400), ("yt", 50)):
-        np.save(tmp_path / f"{name}.npy", np.arange(n) % 100)
+        np.save(tmp_path / f"tiny_imagenet_100_{name}.npy", np.arange(n) % 100)
     return tmp_path
 
 
 def test_every_method_has_both_accuracies(figure: Any, cache: Path) -> None:
     point = {"seed": 0, "crowd": "class-wise", "quality": 0.6, "redundancy": 2}
-    rows = [figure.run_point(cache, **point, method=method) for method in figure.METHODS]
+    rows = [figure.trial(cache, **point, method=method) for method in figure.METHODS]
     assert all(0 <= row["top1"] <= row["top5"] <= 100 for row in rows)
     assert {row["method"]: row["n_groups"] for row in rows if "n_groups" in row}["groups given"] == 10
     table = figure.table(rows)
