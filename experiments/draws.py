@@ -175,6 +175,32 @@ def _photographs(side: int | None) -> tuple[Any, Array]:
     return images.reshape(len(images), side, step, side, step).mean(axis=(2, 4)).reshape(len(images), -1) / 255, y
 
 
+def components(raw: Any, n: int) -> Any:
+    """Return 64 principal components of standardised features, on one scale, fitted to the first n rows alone."""
+    found = make_pipeline(StandardScaler(), PCA(64, random_state=0)).fit(raw[:n].astype(np.float64))
+    X = found.transform(raw.astype(np.float64))
+    return X / X[:n].std()
+
+
+SETS = {"digits": (1297, 1.0), "labelme": (1500, 0.1), "film reviews": (3000, 0.01)}  # tasks to train on, and C
+
+
+def shuffled(name: str, rng: Generator) -> tuple[Any, Array]:
+    """Return features and classes of a set in random order; nothing fitted to features sees test tasks or labels."""
+    if name == "digits":
+        X, y = digits(rng)
+    elif name == "labelme":
+        data = data_sets.load(name)
+        X, y = data.features, data.gold
+    else:
+        texts, y = _texts("sentiment_polarity")
+        words = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(texts)
+        X = TruncatedSVD(300, random_state=0).fit_transform(words)
+        X = X / X.std()
+    order = rng.permutation(len(y))
+    return components(X[order], SETS[name][0]) if name == "labelme" else X[order], y[order]
+
+
 # Crowds: who labels what, and how.
 
 
@@ -356,13 +382,6 @@ def real_crowd(name: str, redundancy: int | Literal["all"], seed: int) -> tuple[
         words = TfidfVectorizer(sublinear_tf=True, min_df=2, ngram_range=(1, 2)).fit(data.texts[train])
         X, X_test = words.transform(data.texts[train]), words.transform(data.texts[test])
     return X, data.gold[train], X_test, data.gold[test], ann
-
-
-def components(raw: Any, n: int) -> Any:
-    """Return 64 principal components of standardised features, on one scale, fitted to the first n rows alone."""
-    found = make_pipeline(StandardScaler(), PCA(64, random_state=0)).fit(raw[:n].astype(np.float64))
-    X = found.transform(raw.astype(np.float64))
-    return X / X[:n].std()
 
 
 # Many classes.

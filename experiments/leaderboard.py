@@ -28,7 +28,7 @@ from typing import Any
 import data_sets
 import numpy as np
 import quality_and_redundancy as simulated
-from draws import real_crowd
+from draws import SETS, SIMPLE, real_crowd
 from record import RESULTS, Trial, experiment, made_before, markdown, mean_error, read, save, write
 from scipy import sparse
 from scipy.stats import rankdata
@@ -90,7 +90,7 @@ PUBLISHED = {  # on LabelMe, VGG features, all labels: by the authors' code or n
 def points(options: argparse.Namespace) -> Iterator[Trial]:
     """Yield every trial, draw after draw: ten on LabelMe's real crowd, five elsewhere; a part has whole draws first."""
     cells: list[tuple[str, Any]] = [
-        (f"{name}, {crowd}", r) for name in ("digits", "labelme") for crowd in simulated.CROWDS for r in (1, 3)
+        (f"{name}, {crowd}", r) for name in ("digits", "labelme") for crowd in SIMPLE for r in (1, 3)
     ]
     cells += [(name, r) for name in ("labelme", "sentiment_polarity", "amazon_isbook", IMAGES) for r in ("all", 1)]
     wanted = [cell for cell in cells if not options.data or cell[0].startswith(tuple(options.data))]
@@ -115,9 +115,8 @@ def draw(name: str, redundancy: Any, seed: int) -> tuple[Any, ...]:
     """Return features and gold of the labelled tasks, of the test tasks, and the annotations."""
     if ", " in name:
         name, crowd = name.split(", ")
-        n_tasks = simulated.PROBLEMS[name].n_train
-        point = {"crowd": crowd, "quality": 0.2, "redundancy": redundancy, "n_tasks": n_tasks}
-        X, y, X_test, y_test, ann, _ = simulated.draw(name, point, seed)
+        point = {"crowd": crowd, "quality": 0.2, "redundancy": redundancy, "n_tasks": SETS[name][0], "seed": seed}
+        X, y, X_test, y_test, ann, _ = simulated.draw(name, point)
     elif name == IMAGES:
         return draw_images(redundancy, seed)
     else:
