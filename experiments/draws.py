@@ -275,6 +275,24 @@ def simulated(
     return lo.simulate.annotate(y, crew, lo.simulate.assign(len(y), n_workers, redundancy, rng), rng), crew
 
 
+def crew(crowd: str, n_workers: int, K: int, quality: float, rng: Generator) -> Array:
+    """Return the confusion of workers: the paper's, with skills near the quality, alike, or specialists.
+
+    Specialists have this skill in three classes, of a few classes in one, and guess or reach 0.3 in the others.
+    """
+    if crowd == "hammer-spammer":
+        return lo.simulate.hammer_spammer(n_workers, K, quality, rng, exact=True)
+    if crowd == "class-wise":
+        return lo.simulate.class_wise_hammer_spammer(n_workers, K, quality, rng)
+    if crowd != "specialists":
+        skills = rng.normal(quality, 0.1, n_workers) if crowd == "one-coin" else np.full(n_workers, quality)
+        return lo.simulate.one_coin(np.clip(skills, 1 / K, 0.99), K)
+    right = np.full((n_workers, K), max(0.3, 1 / K))
+    for worker in range(n_workers):
+        right[worker, rng.permutation(K)[: 3 if K > 4 else 1]] = quality
+    return np.where(np.eye(K, dtype=bool), right[:, :, None], (1 - right[:, :, None]) / (K - 1))
+
+
 def one_does_most(rng: Generator, X: Any, y: Array, K: int, *, skills: Skills) -> lo.Annotations:
     """Return labels of which the first worker gave nine of ten."""
     return coins(rng, X, y, K, skills=skills, load=lambda n: np.r_[0.9, np.full(n - 1, 0.1 / (n - 1))])
@@ -382,6 +400,15 @@ def real_crowd(name: str, redundancy: int | Literal["all"], seed: int) -> tuple[
         words = TfidfVectorizer(sublinear_tf=True, min_df=2, ngram_range=(1, 2)).fit(data.texts[train])
         X, X_test = words.transform(data.texts[train]), words.transform(data.texts[test])
     return X, data.gold[train], X_test, data.gold[test], ann
+
+
+def real_components(name: str) -> tuple[Any, Array, Any, Array, lo.Annotations]:
+    """Return the same with components of the features, all labels and the tasks in the order of the rows."""
+    data = data_sets.load(name)
+    assert data.annotations is not None
+    n, test = data.annotations.n_tasks, np.flatnonzero(data.split == "test")
+    X = components(np.asarray(data.features), n)
+    return X[:n], data.gold[:n], X[test], data.gold[test], data.annotations.align(np.arange(n))
 
 
 # Many classes.

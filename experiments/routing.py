@@ -19,13 +19,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import data_sets
 import numpy as np
-from draws import components
-from record import RESULTS, Trial, experiment, markdown, save, several
-from sklearn.datasets import load_digits
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import TfidfVectorizer
+from draws import SETS, crew, real_components, shuffled
+from record import RESULTS, Trial, experiment, grouped, markdown, save, several
 
 import labelonce as lo
 from labelonce import routing
@@ -33,8 +29,8 @@ from labelonce import routing
 PATH = RESULTS / "routing.json"
 SEEDS, N_WORKERS, N_BATCHES = range(10, 15), 40, 20
 ROUNDS = 8  # of a refit
-WORLDS = ("digits", "labelme", "film reviews")
-CROWDS = ("hammer-spammer", "class-wise", "specialists", "identical", "real")
+QUALITIES = {"hammer-spammer": 0.2, "class-wise": 0.2, "specialists": 0.9, "identical": 0.7}
+CROWDS = (*QUALITIES, "real")
 
 
 @dataclass(frozen=True)
@@ -71,99 +67,43 @@ class World:
     C: float
 
 
-def world_of(name: str, rng: np.random.Generator) -> World:
-    """Return the tasks of a problem, in random order; what is fitted to features sees the training tasks alone."""
-    n, C = {"digits": (1297, 1.0), "labelme": (1500, 0.1), "film reviews": (3000, 0.01)}[name]
-    if name == "digits":
-        X, y = load_digits(return_X_y=True)
-        X = X / 16
-    else:
-        data = data_sets.load({"film reviews": "sentiment_polarity"}.get(name, name))
-        X, y = data.features, data.gold
-    if name == "film reviews":
-        assert data.texts is not None
-        words = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(data.texts)  # the texts need no labels
-        X = TruncatedSVD(300, random_state=0).fit_transform(words)
-        X = X / X.std()
-    order = rng.permutation(len(y))
-    X, y = components(X[order], n) if name == "labelme" else X[order], y[order]
-    return World(X[:n], y[:n], X[n:], y[n:], C)
-
-
-def crowd_of(name: str, n_classes: int, rng: np.random.Generator) -> Any:
-    """Return the confusion of the workers."""
-    if name == "hammer-spammer":
-        return lo.simulate.hammer_spammer(N_WORKERS, n_classes, 0.2, rng, exact=True)
-    if name == "class-wise":
-        return lo.simulate.class_wise_hammer_spammer(N_WORKERS, n_classes, 0.2, rng)
-    right = np.full((N_WORKERS, n_classes), 0.7)
-    if name == "specialists":
-        right[:] = max(0.3, 1 / n_classes)
-        known = 3 if n_classes > 4 else 1
-        for worker in range(N_WORKERS):
-            right[worker, rng.permutation(n_classes)[:known]] = 0.9
-    wrong = (1 - right) / (n_classes - 1)
-    return np.where(np.eye(n_classes, dtype=bool), right[:, :, None], wrong[:, :, None])
-
-
+@dataclass
 class Crowd:
-    """Workers who answer from their confusion, each pair of task and worker always alike."""
+    """What every worker says of every task, -1 where nobody asked, and how often workers come.
 
-    def __init__(self, y: Any, confusion: Any, rng: np.random.Generator) -> None:
-        chances = np.cumsum(confusion, axis=2)
-        drawn = rng.random((len(y), len(confusion)))
-        self.label = (drawn[:, :, None] > chances[:, y].transpose(1, 0, 2)).sum(axis=2).clip(0, confusion.shape[1] - 1)
-        self.load = np.ones(len(confusion))
+    In a replayed crowd a worker can be asked only what it answered, and comes as often as it has labels left.
+    """
 
-    def can(self, worker: int) -> Any:
-        """Return the tasks that a worker can label."""
-        return None if worker < len(self.load) else []
-
-    def at_random(self, n: int, rng: np.random.Generator) -> list[tuple[int, int]]:
-        """Return pairs of a random task, each once, and a random worker."""
-        tasks = rng.permutation(len(self.label))[:n]
-        return list(zip(tasks.tolist(), rng.integers(len(self.load), size=n).tolist(), strict=True))
-
-    def taken(self, worker: int) -> None:
-        """Note that a worker has labelled a task."""
-
-
-class Replayed(Crowd):
-    """Real labels: a worker can be asked only what it answered, and comes as often as it has labels left."""
-
-    def __init__(self, ann: lo.Annotations) -> None:
-        self.label = ann.to_matrix(dense=True)
-        self.load = np.bincount(ann.worker, minlength=ann.n_workers).astype(float)
+    label: Any
+    load: Any
+    replayed: bool = False
 
     def can(self, worker: int) -> Any:
-        """Return the tasks that a worker answered."""
-        return np.flatnonzero(self.label[:, worker] >= 0)
+        """Return the tasks that a worker can label, None for all."""
+        return np.flatnonzero(self.label[:, worker] >= 0) if self.replayed else None
 
     def at_random(self, n: int, rng: np.random.Generator) -> list[tuple[int, int]]:
-        """Return pairs of a random task, each once, and one of those who answered it."""
+        """Return pairs of a random task, each once, and a random worker who can label it."""
         tasks = rng.permutation(len(self.label))[:n]
+        if not self.replayed:
+            return list(zip(tasks.tolist(), rng.integers(len(self.load), size=n).tolist(), strict=True))
         workers = [int(rng.choice(np.flatnonzero(self.label[task] >= 0))) for task in tasks]
         self.load -= np.bincount(workers, minlength=len(self.load))
         return list(zip(tasks.tolist(), workers, strict=True))
 
-    def taken(self, worker: int) -> None:
-        """Note that a worker has one label less to give."""
-        self.load[worker] -= 1
-
 
 def draw(world: str, crowd: str, rng: np.random.Generator) -> tuple[World, Crowd]:
-    """Return a problem and its crowd."""
-    if crowd != "real":
-        found = world_of(world, rng)
-        return found, Crowd(found.y, crowd_of(crowd, int(found.y.max()) + 1, rng), rng)
-    data = data_sets.load("labelme")
-    assert data.features is not None
-    assert data.annotations is not None
-    assert data.split is not None
-    n, test = data.annotations.n_tasks, np.flatnonzero(data.split == "test")
-    X = components(data.features, n)
-    tasks = data.annotations.align(np.arange(n))
-    return World(X[:n], data.gold[:n], X[test], data.gold[test], 0.1), Replayed(tasks)
+    """Return a problem and its crowd; each pair of task and worker always gives the same label."""
+    n, C = SETS[world]
+    if crowd == "real":
+        X, y, X_test, y_test, ann = real_components("labelme")
+        load = np.bincount(ann.worker, minlength=ann.n_workers).astype(float)
+        return World(X, y, X_test, y_test, C), Crowd(ann.to_matrix(dense=True), load, replayed=True)
+    X, y = shuffled(world, rng)
+    confusion = crew(crowd, N_WORKERS, int(y.max()) + 1, QUALITIES[crowd], rng)
+    passed = rng.random((n, N_WORKERS))[:, :, None] > np.cumsum(confusion, axis=2)[:, y[:n]].transpose(1, 0, 2)
+    label = passed.sum(axis=2).clip(0, confusion.shape[1] - 1)
+    return World(X[:n], y[:n], X[n:], y[n:], C), Crowd(label, np.ones(N_WORKERS))
 
 
 def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
@@ -219,7 +159,7 @@ def buy(router: routing.Router, crowd: Crowd, n: int, rng: np.random.Generator) 
             turned_away += 1
             continue
         router.add(task, worker, int(crowd.label[task, worker]))
-        crowd.taken(worker)
+        crowd.load[worker] -= crowd.replayed
         n, turned_away = n - 1, 0
 
 
@@ -277,16 +217,15 @@ class Setting:
 def settings(trials: list[Trial]) -> dict[str, Setting]:
     """Return the worlds and crowds in which there are draws that all strategies have."""
     found = {}
-    for world, crowd in dict.fromkeys((row["world"], row["crowd"]) for row in trials):
-        own = [row for row in trials if (row["world"], row["crowd"]) == (world, crowd)]
-        names = dict.fromkeys(row["strategy"] for row in own)
-        shared = set.intersection(*({row["seed"] for row in own if row["strategy"] == name} for name in names))
-        curves: dict[str, dict[int, Any]] = {name: {} for name in names}
-        for row in own:
-            if row["seed"] in shared:
-                curves[row["strategy"]][row["seed"]] = smooth(np.divide(row["right"], row["tested"]))
+    for (world, crowd), own in grouped(trials, "world", "crowd").items():
+        curves = {
+            name: {row["seed"]: smooth(np.divide(row["right"], row["tested"])) for row in rows}
+            for (name,), rows in grouped(own, "strategy").items()
+        }
+        shared = set.intersection(*map(set, curves.values()))
         if shared and "Random" in curves:
-            found[f"{world}, {crowd}"] = Setting(np.asarray(own[0]["spent"]), curves)
+            kept = {name: {seed: own[seed] for seed in own if seed in shared} for name, own in curves.items()}
+            found[f"{world}, {crowd}"] = Setting(np.asarray(own[0]["spent"]), kept)
     return found
 
 
@@ -329,7 +268,7 @@ def points(asked: argparse.Namespace) -> Iterator[Trial]:
 
 
 if __name__ == "__main__":
-    more: dict[str, Any] = {"worlds": several(WORLDS), "crowds": several(CROWDS), "strategies": several(STRATEGIES)}
+    more: dict[str, Any] = {"worlds": several(SETS), "crowds": several(CROWDS), "strategies": several(STRATEGIES)}
     kept: dict[str, Any] = {"order": {"strategy": list(STRATEGIES)}, "settings": {"rounds": ROUNDS}}
     drawn: dict[str, Any] = {"draw": figure, "image": "routing.png"}
     experiment(__doc__, PATH, trial, points, table, **drawn, **kept, **more, seeds=several(SEEDS, type=int))
