@@ -9,8 +9,6 @@ holds the truth. Part "gold": the true labels of some random tasks are known; th
 other tasks, against how often these are right. More overlap or gold always comes on top of less.
 """
 
-import argparse
-import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,7 +16,8 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from record import RESULTS, Trial, arguments, main, markdown, resume
+from draws import xor
+from record import RESULTS, Trial, experiment, markdown, save
 from sklearn.datasets import load_breast_cancer, load_digits
 
 import labelonce as lo
@@ -28,83 +27,61 @@ OVERLAP = (0.0, 0.02, 0.05, 0.1)
 GOLD = (0, 20, 50, 100, 200)
 POWERS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0)
 DRAWS = (0, 1, 2)
+KEYS = ("part", "world", "draw", "amount")
 N_TASKS = 1_500
 Problem = tuple[Any, Any]
 
 
-def line(rng: np.random.Generator, noise: float) -> Problem:
+def line(rng: np.random.Generator) -> Problem:
     """Return two classes on either side of a plane, which noise hides."""
     X = rng.normal(size=(N_TASKS, 20))
     side = X @ rng.normal(size=20) / np.sqrt(20)
-    return X, (side + noise * rng.normal(size=N_TASKS) > 0).astype(int)
+    return X, (side + rng.normal(size=N_TASKS) > 0).astype(int)
 
 
-def crossed(rng: np.random.Generator) -> Problem:
-    """Return two classes of which a line tells nothing (XOR)."""
-    X = rng.normal(size=(N_TASKS, 4))
-    return X, (X[:, 0] * X[:, 1] > 0).astype(int)
-
-
-def table(load: Callable[..., Problem], rng: np.random.Generator) -> Problem:
+def table_of(load: Callable[..., Problem], rng: np.random.Generator) -> Problem:
     """Return a real table, or as many of its rows as the other worlds have."""
     X, y = load(return_X_y=True)
     rows = rng.permutation(len(y))[:N_TASKS]
     return X[rows], y[rows]
 
 
-def coins(rng: np.random.Generator, n_classes: int, skills: Any) -> Any:  # noqa: ARG001  # like the other crowds
-    """Return workers who are right with these chances."""
-    return lo.simulate.one_coin(np.asarray(skills), n_classes)
-
-
-def hammers(rng: np.random.Generator, n_classes: int, quality: float) -> Any:
-    """Return 30 workers who are always right or guess."""
-    return lo.simulate.hammer_spammer(30, n_classes, quality, rng, exact=True)
-
-
-WORLDS: dict[str, tuple[Callable[..., Problem], Callable[..., Any]]] = {
-    "weak table, 30 good workers": (partial(line, noise=1.0), partial(coins, skills=[0.9] * 30)),
-    "weak table, 30 poor workers": (partial(line, noise=1.0), partial(coins, skills=[0.7] * 30)),
-    "weak table, 5 workers": (partial(line, noise=1.0), partial(coins, skills=[0.95, 0.85, 0.75, 0.65, 0.6])),
-    "XOR, 20 workers": (crossed, partial(coins, skills=np.linspace(0.65, 0.95, 20))),
-    "tumours, 3 workers": (partial(table, load_breast_cancer), partial(coins, skills=[0.95, 0.8, 0.65])),
-    "digits, 9 of 30 do not guess": (partial(table, load_digits), partial(hammers, quality=0.3)),
+WORLDS: dict[str, tuple[Callable[..., Problem], Any]] = {  # with the workers' chances; None: 9 of 30 do not guess
+    "weak table, 30 good workers": (line, [0.9] * 30),
+    "weak table, 30 poor workers": (line, [0.7] * 30),
+    "weak table, 5 workers": (line, [0.95, 0.85, 0.75, 0.65, 0.6]),
+    "XOR, 20 workers": (partial(xor, n=N_TASKS), np.linspace(0.65, 0.95, 20)),
+    "tumours, 3 workers": (partial(table_of, load_breast_cancer), [0.95, 0.8, 0.65]),
+    "digits, 9 of 30 do not guess": (partial(table_of, load_digits), None),
 }
 
 
 def labelled(world: str, draw: int, overlap: float) -> tuple[Any, Any, lo.Annotations, Any]:
     """Return features, true classes, labels with a share of second ones, and the tasks in a random order."""
-    make, crowd = WORLDS[world]
+    make, skills = WORLDS[world]
     rng = np.random.default_rng([draw, *world.encode()])
     X, y = make(rng=rng)
-    confusion = crowd(rng, int(y.max()) + 1)
+    K = int(y.max()) + 1
+    hammers = skills is None
+    confusion = lo.simulate.hammer_spammer(30, K, 0.3, rng, exact=True) if hammers else lo.simulate.one_coin(skills, K)
     workers = lo.simulate.assign(len(y), len(confusion), 2, rng, replace=False)
     first, second = (lo.simulate.annotate(y, confusion, workers[:, [one]], int(rng.integers(2**31))) for one in (0, 1))
     order = rng.permutation(len(y))
     again = order[: round(overlap * len(y))]
-    both = [
-        np.concatenate([getattr(first, name), getattr(second, name)[again]]) for name in ("task", "worker", "label")
-    ]
-    return X, y, lo.Annotations.from_arrays(*both, classes=np.arange(len(confusion[0]))).align(np.arange(len(y))), order
-
-
-def fitted(X: Any, annotations: lo.Annotations, gold: Any = None) -> lo.MBEM:
-    """Return the default fit; its warnings are counted in `doubts_`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lo.DoubtWarning)
-        return lo.MBEM().fit(X, annotations, gold=gold)
+    names = ("task", "worker", "label")
+    both = [np.concatenate([getattr(first, name), getattr(second, name)[again]]) for name in names]
+    return X, y, lo.Annotations.from_arrays(*both, classes=np.arange(K)).align(np.arange(len(y))), order
 
 
 def trial(part: str, world: str, draw: int, amount: float) -> Trial:
-    """Return a point and what was measured at it."""
-    point = {"part": part, "world": world, "draw": draw, "amount": amount}
+    """Return what was measured at a point."""
     X, y, annotations, order = labelled(world, draw, amount if part == "overlap" else 0.0)
     if part == "power":
-        return point | at_power(X, y, annotations, amount)
+        return at_power(X, y, annotations, amount)
     known = order[::-1][: int(amount)] if part == "gold" else order[:0]
     gold = np.full(len(y), -1)
     gold[known] = y[known]
-    model = fitted(X, annotations, gold if len(known) else None)
+    model = lo.MBEM().fit(X, annotations, gold=gold if len(known) else None)
     right, rest = model.labels_ == y, np.setdiff1d(np.arange(len(y)), known)
     found = {
         "given": float((annotations.label == y[annotations.task]).mean()),
@@ -115,12 +92,12 @@ def trial(part: str, world: str, draw: int, amount: float) -> Trial:
         "confidence_unknown": float(model.confidence_[rest].mean()),
         "doubts": len(model.doubts_),
     }
-    return point | {name: round(value, 4) for name, value in found.items()}
+    return {name: round(value, 4) for name, value in found.items()}
 
 
 def at_power(X: Any, y: Any, annotations: lo.Annotations, power: float) -> Trial:
     """Return what the labels say of out-of-fold predictions to a power, with the workers fitted to them."""
-    predictions = fitted(X, annotations).predictions_ ** power
+    predictions = lo.MBEM().fit(X, annotations).predictions_ ** power
     predictions /= predictions.sum(axis=1, keepdims=True)
     workers, posterior = lo.workers.Full(), (annotations.label[:, None] == np.arange(2)) * 0.6 + 0.2
     for _ in range(200):
@@ -142,12 +119,7 @@ def points() -> list[Trial]:
     found = [("power", next(iter(WORLDS)), 0, power) for power in POWERS]
     for part, amounts in (("overlap", OVERLAP), ("gold", GOLD)):
         found += [(part, world, draw, float(amount)) for draw in DRAWS for world in WORLDS for amount in amounts]
-    return [dict(zip(("part", "world", "draw", "amount"), one, strict=True)) for one in found]
-
-
-def run(options: argparse.Namespace) -> None:
-    """Measure the points that are missing."""
-    resume(options, trial, points(), order={"part": ["power", "overlap", "gold"], "world": list(WORLDS)})
+    return [dict(zip(KEYS, one, strict=True)) for one in found]
 
 
 def width(row: Trial) -> float:
@@ -171,7 +143,7 @@ def of(trials: list[Trial], part: str, amount: float, world: str | None = None) 
     return [row for row in kept if world in (None, row["world"])]
 
 
-def tables(trials: list[Trial]) -> str:
+def table(trials: list[Trial]) -> str:
     """Return both tables; a row per world, and one for all."""
     rows, more = [], []
     for world in (*WORLDS, None):
@@ -183,10 +155,8 @@ def tables(trials: list[Trial]) -> str:
         rows.append([name, *figures, *cells])
         gold = [of(trials, "gold", number, world) for number in GOLD]
         more.append([name, *(f"{fmean(map(off, one)):.1f}, {sum(map(holds, one))} of {len(one)}" for one in gold)])
-    overlap = markdown(
-        ["world", "given right", "shown right", *(f"{share:.0%} second labels" for share in OVERLAP)], rows
-    )
-    return overlap + "\n" + markdown(["world", *(f"{number} known" for number in GOLD)], more)
+    head = ["world", "given right", "shown right", *(f"{share:.0%} second labels" for share in OVERLAP)]
+    return markdown(head, rows) + "\n" + markdown(["world", *(f"{number} known" for number in GOLD)], more)
 
 
 def draw(trials: list[Trial], path: Path) -> None:
@@ -198,8 +168,7 @@ def draw(trials: list[Trial], path: Path) -> None:
         paint(trials, *axes)
         for axis in axes:
             axis.grid(alpha=0.3)
-        figure.savefig(path.with_name(f"{name}.png"), dpi=80, pil_kwargs={"optimize": True})
-        plt.close(figure)
+        save(figure, path.with_name(f"{name}.png"))
 
 
 def draw_likelihood(trials: list[Trial], left: Any, right: Any) -> None:
@@ -238,10 +207,6 @@ def draw_both(trials: list[Trial], left: Any, right: Any) -> None:
 
 
 if __name__ == "__main__":
-    main(
-        arguments(__doc__, RESULTS / "overlap_and_gold.json").parse_args(),
-        run,
-        tables,
-        draw=draw,
-        image="overlap_and_gold.png",
-    )
+    order: dict[str, Any] = {"part": ["power", "overlap", "gold"], "world": list(WORLDS)}
+    drawn: dict[str, Any] = {"draw": draw, "image": "overlap_and_gold.png", "order": order}
+    experiment(__doc__, RESULTS / "overlap_and_gold.json", trial, lambda _: points(), table, **drawn)
