@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 import data_sets
 import numpy as np
-from draws import many_classes, real_crowd
-from record import RESULTS, Trial, arguments, main, markdown, resume, save
-from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from draws import digits, many_classes, real_crowd, simulated
+from record import RESULTS, Trial, experiment, grouped, markdown, save
+from sklearn.datasets import load_breast_cancer, make_classification
 
 import labelonce as lo
 from labelonce import workers
@@ -57,8 +57,8 @@ def crowd(name: str, redundancy: Redundancy, seed: int) -> tuple[Any, Any, lo.An
     if name in SUITABLE_PENALTY:
         X, y, _, _, ann = real_crowd(name, redundancy, seed)
         return X, y, ann, lo.MBEM(lo.SoftmaxRegression(C=SUITABLE_PENALTY[name]), rounds=5)
-    if name.startswith(("many", "cifar100n")):
-        assert isinstance(redundancy, int)
+    assert isinstance(redundancy, int)
+    if is_large(name):
         return crowd_of_many(name, redundancy, seed)
     rng = np.random.default_rng(seed)
     clf = lo.MBEM(lo.SoftmaxRegression(), rounds=5)
@@ -74,12 +74,10 @@ def crowd(name: str, redundancy: Redundancy, seed: int) -> tuple[Any, Any, lo.An
         X, y = np.asarray(data.images)[rows][:, ::2, ::2], data.gold[rows]
         confusion, clf = lo.simulate.hammer_spammer(15, 8, 1 / 3, rng, exact=True), lo.MBEM(small_network(len(y)))
     else:
-        X, y = load_digits(return_X_y=True)
+        X, y = digits(rng, pixels=slice(20, 32) if name == "weak" else slice(None))
         rows = rng.permutation(len(y))[:1297]
-        X, y = X[rows, 20:32] / 16 if name == "weak" else X[rows] / 16, y[rows]
-        crowds = lo.simulate.class_wise_hammer_spammer if name == "class-wise" else lo.simulate.hammer_spammer
-        confusion = crowds(50, 10, 0.2, rng)
-    assert isinstance(redundancy, int)
+        kind = "class-wise" if name == "class-wise" else "hammer-spammer"
+        return X[rows], y[rows], simulated(rng, y[rows], 10, kind, 0.2, 50, redundancy)[0], clf
     assignment = lo.simulate.assign(len(y), len(confusion), redundancy, rng)
     return X, y, lo.simulate.annotate(y, confusion, assignment, rng), clf
 
@@ -119,14 +117,16 @@ def trial(name: str, redundancy: Redundancy, seed: int) -> Trial:
         warnings.simplefilter("always")
         clf.fit(X, ann)
     right, given = clf.labels_ == y, ann.classes[ann.label] == y[ann.task]
-    found: Trial = {"name": name, "redundancy": redundancy, "seed": seed, "right": float(right.mean())}
-    found["vote"] = float((lo.MajorityVote().fit(ann).labels_ == y).mean())
-    found["estimate"] = list(vars(clf.estimated_accuracy_).values())
-    found["warned"] = any(issubclass(one.category, lo.DoubtWarning) for one in caught)
-    found["shown"] = reliability(clf.confidence_, right)
-    found["labels to check"] = shares_found(1 - clf.confidence_, ~right)
-    found["skills held"] = skills_held(clf, ann, given)
-    return found | {"cpu_s": round(time.process_time() - started, 1)}
+    return {
+        "right": float(right.mean()),
+        "vote": float((lo.MajorityVote().fit(ann).labels_ == y).mean()),
+        "estimate": list(vars(clf.estimated_accuracy_).values()),
+        "warned": any(issubclass(one.category, lo.DoubtWarning) for one in caught),
+        "shown": reliability(clf.confidence_, right),
+        "labels to check": shares_found(1 - clf.confidence_, ~right),
+        "skills held": skills_held(clf, ann, given),
+        "cpu_s": round(time.process_time() - started, 1),
+    }
 
 
 def reliability(promised: Any, came: Any) -> dict[str, Any]:
@@ -157,8 +157,7 @@ def table(trials: list[Trial]) -> str:
     head = ["set", "labels per task", "vote right, %", "labels right, %", "confidence, %", "range", "calibration error"]
     head += ["wrong labels found in 5, 10, 20 %", "skill intervals hold", "warned"]
     rows = []
-    for name, redundancy in dict.fromkeys((one["name"], one["redundancy"]) for one in trials):
-        of = [one for one in trials if (one["name"], one["redundancy"]) == (name, redundancy)]
+    for (name, redundancy), of in grouped(trials, "name", "redundancy").items():
         low, high = 100 * np.mean([one["estimate"][1:] for one in of], axis=0)
         shown = [100 * np.mean([one[key] for one in of]) for key in ("vote", "right")]
         shown.append(100 * np.mean([one["shown"]["mean"] for one in of]))
@@ -174,46 +173,40 @@ def draw_curves(trials: list[Trial], path: Path) -> None:
     """Draw what was promised against what came, one panel per set and redundancy."""
     from matplotlib.figure import Figure
 
-    keys = list(dict.fromkeys((one["name"], one["redundancy"]) for one in trials))
-    columns = 6
-    n_rows = -(-len(keys) // columns)
-    figure = Figure(figsize=(1.9 * columns, 2 * n_rows), layout="constrained")
-    axes = figure.subplots(n_rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    for axis, (name, redundancy) in zip(axes, keys, strict=False):
+    found = grouped(trials, "name", "redundancy")
+    n_rows = -(-len(found) // 6)
+    figure = Figure(figsize=(11.4, 2 * n_rows), layout="constrained")
+    axes = figure.subplots(n_rows, 6, sharex=True, sharey=True, squeeze=False).ravel()
+    for axis, ((name, redundancy), of) in zip(axes, found.items(), strict=False):
         axis.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle="--")
-        for one in trials:
-            if (one["name"], one["redundancy"]) == (name, redundancy):
-                axis.plot(*np.transpose(one["shown"]["points"]), marker=".", color="#005a9c", linewidth=1)
+        for one in of:
+            axis.plot(*np.transpose(one["shown"]["points"]), marker=".", color="#005a9c", linewidth=1)
         axis.set_title(f"{fill(TITLES[name], 30)},\nlabels per task: {redundancy}", fontsize=6)
-    for axis in axes[len(keys) :]:
+    for axis in axes[len(found) :]:
         axis.set_visible(False)
     figure.supxlabel("promised", fontsize=9)
     figure.supylabel("right", fontsize=9)
     save(figure, path)
 
 
-def is_slow(name: str) -> bool:
-    """Return whether half of the seeds must do."""
-    return name == "photographs" or name.startswith(("many", "cifar100n"))
+def is_large(name: str) -> bool:
+    """Return whether a set has many classes."""
+    return name.startswith(("many", "cifar100n"))
 
 
 def points() -> list[Trial]:
-    """Return every set with its redundancies and seeds; all labels of a real crowd are there once."""
+    """Return every set with its redundancies and seeds, half of them for slow ones; all labels are there once."""
     found: list[Trial] = []
     for name in TITLES:
         several: Redundancy = 3 if name not in SUITABLE_PENALTY else "all"
+        n_seeds = 2 if name == "photographs" or is_large(name) else 4
         for redundancy in (1, several) if not name.startswith("cifar100n") else (1,):
-            seeds = SEEDS[:1] if redundancy == "all" else SEEDS[:2] if is_slow(name) else SEEDS
+            seeds = SEEDS[: 1 if redundancy == "all" else n_seeds]
             found += [{"name": name, "redundancy": redundancy, "seed": seed} for seed in seeds]
     return found
 
 
 if __name__ == "__main__":
     order: dict[str, list[Any]] = {"name": list(TITLES), "redundancy": [1, 3, "all"]}
-    main(
-        arguments(__doc__, PATH).parse_args(),
-        lambda options: resume(options, trial, points(), order=order),
-        table,
-        draw=draw_curves,
-        image="confidence.png",
-    )
+    drawn: dict[str, Any] = {"draw": draw_curves, "image": "confidence.png"}
+    experiment(__doc__, PATH, trial, lambda _: points(), table, order=order, **drawn)

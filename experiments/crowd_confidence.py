@@ -8,7 +8,6 @@ confidences are of the tasks whose truth is known and was not given. The prior o
     python experiments/crowd_confidence.py --table   # the table again
 """
 
-import warnings
 from statistics import fmean
 from typing import Any
 
@@ -33,14 +32,12 @@ def trial(name: str, method: str, gold: int) -> Trial:
     given = rng.choice(known, min(gold, len(known) // 5), replace=False)
     rest = np.setdiff1d(known, given)
     codes = {annotations.tasks[task]: annotations.classes[truth[task]] for task in given}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = METHODS[method]().fit(annotations, gold=codes or None)
+    fitted = METHODS[method]().fit(annotations, gold=codes or None)
     right = float((fitted.labels_[rest] == annotations.classes[truth[rest]]).mean())
     accuracy = fitted.estimated_accuracy_
-    row = {"name": name, "method": method, "gold": gold, "right": right, "low": accuracy.low, "high": accuracy.high}
     says = float(np.asarray(fitted.posterior_)[rest].max(axis=1).mean())
-    return row | {"posterior_says": says, "confidence_says": float(fitted.confidence_[rest].mean())}
+    found = {"right": right, "low": accuracy.low, "high": accuracy.high, "posterior_says": says}
+    return found | {"confidence_says": float(fitted.confidence_[rest].mean())}
 
 
 def table(trials: list[Trial]) -> str:

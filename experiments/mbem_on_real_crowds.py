@@ -9,12 +9,11 @@ five-fold cross-validation on the majority vote prefers. Gold is used for the te
 """
 
 import time
-import warnings
 from typing import Any, Literal
 
 import cost_of_choosing
 from draws import real_crowd
-from record import RESULTS, Trial, arguments, main, markdown, mean_error, renew, resume
+from record import RESULTS, Trial, arguments, grouped, main, markdown, mean_error, renew, resume
 from sklearn.model_selection import GridSearchCV
 
 import labelonce as lo
@@ -23,7 +22,9 @@ PATH = RESULTS / "mbem_on_real_crowds.json"
 NAMES = ("sentiment_polarity", "labelme", "amazon_isbook")
 PENALTIES = {"labelme": (0.001, 0.01, 0.1)}
 TEXT_PENALTIES = (0.1, 1.0, 10.0)
-METHODS = ["truth", "MV", "weighted MV", "DawidSkene, then train", "OneCoin, then train", "MBEM paper", "MBEM"]
+AGGREGATORS: dict[str, Any] = {"MV": lo.MajorityVote, "weighted MV": lo.MajorityVote}
+AGGREGATORS |= {"DawidSkene, then train": lo.DawidSkene, "OneCoin, then train": lo.OneCoin}
+METHODS = ["truth", *AGGREGATORS, "MBEM paper", "MBEM"]
 
 
 def learners_of(name: str) -> list[lo.SoftmaxRegression]:
@@ -31,29 +32,22 @@ def learners_of(name: str) -> list[lo.SoftmaxRegression]:
     return [lo.SoftmaxRegression(C=C) for C in PENALTIES.get(name, TEXT_PENALTIES)]
 
 
-def trial(name: str, redundancy: int | Literal["all"], seed: int) -> dict[str, Any]:
+def trial(name: str, redundancy: int | Literal["all"], seed: int) -> Trial:
     """Return the test accuracy of every method."""
-    warnings.simplefilter("ignore")  # one label per task: that is what is measured
     started = time.process_time()
     X, y, X_test, y_test, ann = real_crowd(name, redundancy, seed)
     learners = learners_of(name)
     vote = lo.MajorityVote().fit(ann).labels_
     grid = {"C": [learner.C for learner in learners]}
     best = lo.SoftmaxRegression(**GridSearchCV(lo.SoftmaxRegression(), grid, cv=5).fit(X, vote).best_params_)
-    mbem = lo.MBEM(learners).fit(X, ann)
-    models = {
-        "truth": lo.SoftmaxRegression(C=best.C).fit(X, y),
-        "MV": lo.TrainOnAggregate(lo.MajorityVote(), best).fit(X, ann),
-        "weighted MV": lo.TrainOnAggregate(lo.MajorityVote(), best, targets="soft").fit(X, ann),
-        "DawidSkene, then train": lo.TrainOnAggregate(lo.DawidSkene(), best, targets="soft").fit(X, ann),
-        "OneCoin, then train": lo.TrainOnAggregate(lo.OneCoin(), best, targets="soft").fit(X, ann),
-        "MBEM paper": lo.MBEM.paper(best).fit(X, ann),
-        "MBEM": mbem,
-    }
+    models: dict[str, Any] = {"truth": lo.SoftmaxRegression(C=best.C).fit(X, y)}
+    for method in METHODS[1:-2]:
+        targets = "hard" if method == "MV" else "soft"
+        models[method] = lo.TrainOnAggregate(AGGREGATORS[method](), best, targets=targets).fit(X, ann)
+    models |= {"MBEM paper": lo.MBEM.paper(best).fit(X, ann), "MBEM": lo.MBEM(learners).fit(X, ann)}
     accuracy = {method: float((models[method].predict(X_test) == y_test).mean()) for method in METHODS}
-    about: dict[str, Any] = {"name": name, "redundancy": redundancy, "seed": seed}
-    about |= {"C of the others": best.C} | choice_of(mbem)
-    about["recipes"] = cost_of_choosing.recipes(X, ann, X_test, y_test, learners)
+    recipes = cost_of_choosing.recipes(X, ann, X_test, y_test, learners)
+    about = {"C of the others": best.C} | choice_of(models["MBEM"]) | {"recipes": recipes}
     return about | {"accuracy": accuracy, "cpu_s": time.process_time() - started}
 
 
@@ -67,7 +61,6 @@ def choice_of(mbem: lo.MBEM) -> dict[str, Any]:
 
 def mbem_again(row: Trial) -> Trial:
     """Return what another fit of MBEM alone finds in a trial."""
-    warnings.simplefilter("ignore")
     X, _, X_test, y_test, ann = real_crowd(row["name"], row["redundancy"], row["seed"])
     mbem = lo.MBEM(learners_of(row["name"])).fit(X, ann)
     return choice_of(mbem) | {"accuracy": {"MBEM": float((mbem.predict(X_test) == y_test).mean())}}
@@ -76,9 +69,8 @@ def mbem_again(row: Trial) -> Trial:
 def table(trials: list[Trial]) -> str:
     """Return mean and standard error of every method."""
     rows = []
-    for key in dict.fromkeys((row["name"], row["redundancy"]) for row in trials):
-        own = [row["accuracy"] for row in trials if (row["name"], row["redundancy"]) == key]
-        rows.append([*key, *(mean_error([100 * accuracy[method] for accuracy in own]) for method in METHODS)])
+    for key, own in grouped(trials, "name", "redundancy").items():
+        rows.append([*key, *(mean_error([100 * row["accuracy"][method] for row in own]) for method in METHODS)])
     return markdown(["data set", "labels per task", *METHODS], rows)
 
 
@@ -88,6 +80,4 @@ if __name__ == "__main__":
     parser = arguments(__doc__, PATH)
     parser.add_argument("--renew", action="store_true", help="run MBEM again in every trial and keep the rest")
     options = parser.parse_args()
-    main(
-        options, lambda options: renew(options, mbem_again) if options.renew else resume(options, trial, points), table
-    )
+    main(options, lambda asked: renew(asked, mbem_again) if asked.renew else resume(asked, trial, points), table)
