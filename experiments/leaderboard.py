@@ -29,7 +29,7 @@ import data_sets
 import numpy as np
 import quality_and_redundancy as simulated
 from draws import SETS, SIMPLE, real_crowd
-from record import RESULTS, Trial, experiment, made_before, markdown, mean_error, read, save, write
+from record import RESULTS, Trial, experiment, grouped, made_before, markdown, mean_error, read, save, write
 from scipy import sparse
 from scipy.stats import rankdata
 from sklearn.decomposition import TruncatedSVD
@@ -46,6 +46,7 @@ IMAGE_STEPS = (
     {"optimizer": "adamw", "lr": 0.003, "weight_decay": 0.1},
 )
 DOUBTFUL = 0.5
+Cells = dict[tuple[Any, ...], dict[str, list[float]]]  # accuracies by set and redundancy, then by method
 LINEAR = ["truth", "vote", "soft vote", "Dawid-Skene, then train", "CandidateLabels", "Raykar", "MBEM paper", "MBEM"]
 CROWD_NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {  # what only networks have: names in `baselines`, and options
     "DoctorNet, equal": ("DoctorNet", {"weights": "equal"}),
@@ -204,27 +205,25 @@ def trial(data: str, redundancy: Any, seed: int, method: str) -> Trial:
     return {"accuracy": accuracy, "candidate": chosen, "cpu_s": time.process_time() - started}
 
 
-def by_cell(trials: list[Trial]) -> dict[tuple[Any, Any], dict[str, list[float]]]:
+def by_cell(trials: list[Trial]) -> Cells:
     """Return the accuracies of every method in every cell, in %."""
-    cells: dict[tuple[Any, Any], dict[str, list[float]]] = {}
-    for row in trials:
-        cell = cells.setdefault((row["data"], row["redundancy"]), {})
-        cell.setdefault(row["method"], []).append(100 * row["accuracy"])
-    return cells
+    return {
+        cell: {method: [100 * row["accuracy"] for row in rows] for (method,), rows in grouped(own, "method").items()}
+        for cell, own in grouped(trials, "data", "redundancy").items()
+    }
 
 
 def shared_draws(trials: list[Trial]) -> list[Trial]:
     """Return the trials of draws that all methods of their cell have: only those can be ranked."""
-    methods: dict[tuple[Any, Any], set[str]] = {}
-    drawn: dict[tuple[Any, Any, Any], set[str]] = {}
-    for row in trials:
-        methods.setdefault((row["data"], row["redundancy"]), set()).add(row["method"])
-        drawn.setdefault((row["data"], row["redundancy"], row["seed"]), set()).add(row["method"])
-    whole = {draw for draw, found in drawn.items() if found == methods[draw[:2]]}
-    return [row for row in trials if (row["data"], row["redundancy"], row["seed"]) in whole]
+    kept = []
+    for own in grouped(trials, "data", "redundancy").values():
+        methods = {row["method"] for row in own}
+        whole = {seed for (seed,), rows in grouped(own, "seed").items() if {row["method"] for row in rows} == methods}
+        kept += [row for row in own if row["seed"] in whole]
+    return kept
 
 
-def mean_ranks(cells: dict[tuple[Any, Any], dict[str, list[float]]]) -> dict[str, float]:
+def mean_ranks(cells: Cells) -> dict[str, float]:
     """Return the mean over cells of a method's rank by mean accuracy, the truth left out; ties share their mean."""
     ranks: dict[str, list[float]] = {}
     for cell in cells.values():
@@ -241,16 +240,11 @@ def table(trials: list[Trial]) -> str:
     used = sorted(dict.fromkeys(row["method"] for row in trials), key=lambda method: ranks.get(method, 0.0))
     seconds = {method: fmean(row["cpu_s"] for row in trials if row["method"] == method) for method in used}
     head = ["method", "mean rank", *(f"{name}, r = {r}" for name, r in cells), "CPU seconds", "published, LabelMe all"]
-    rows = [
-        [
-            method,
-            f"{ranks[method]:.1f}" if method in ranks else "",
-            *(mean_error(cell.get(method, [])) for cell in cells.values()),
-            f"{seconds[method]:.1f}",
-            PUBLISHED.get(method, ""),
-        ]
-        for method in used
-    ]
+    rows = []
+    for method in used:
+        rank = f"{ranks[method]:.1f}" if method in ranks else ""
+        means = [mean_error(cell.get(method, [])) for cell in cells.values()]
+        rows.append([method, rank, *means, f"{seconds[method]:.1f}", PUBLISHED.get(method, "")])
     return markdown(head, rows)
 
 

@@ -22,8 +22,8 @@ from typing import Any
 import data_sets
 import numpy as np
 import pyarrow.parquet as pq
-import record
 from multilabel import by_cross_validation
+from record import RESULTS, Trial, experiment, grouped, markdown, mean_error, several
 from sklearn.decomposition import TruncatedSVD
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,7 +32,7 @@ import labelonce as lo
 from labelonce.learning import TextFeatures
 from labelonce.multilabel import average_precision, f1_score
 
-PATH = record.RESULTS / "medical_relations.json"
+PATH = RESULTS / "medical_relations.json"
 METHODS = ("vote", "OneCoin", "one Dawid-Skene per question", "shared", "shared, context")
 TEXT = ("text on votes", "text on Dawid-Skene", "text, MBEM")
 ALL = 99
@@ -42,9 +42,8 @@ N_DIRECTIONS = 150
 def load() -> tuple[lo.MultiLabelAnnotations, dict[str, dict[int, int]]]:
     """Return the judgements, and the experts' answers by question and sentence."""
     folder = data_sets.folder() / data_sets.MEDICAL
-    gold = pq.read_table(folder / "gold.parquet").to_pylist()
     known: dict[str, dict[int, int]] = {"TREATS": {}, "CAUSES": {}}
-    for row in gold:
+    for row in pq.read_table(folder / "gold.parquet").to_pylist():
         if row["test_partition"]:
             known[row["question"]][row["task"]] = int(row["test_partition"] > 0)
     return lo.MultiLabelAnnotations.from_wide(pq.read_table(folder / "annotations_wide.parquet")), known
@@ -89,19 +88,15 @@ def text_trial(method: str, ann: lo.MultiLabelAnnotations, judgements: int, seed
     features = make_pipeline(TextFeatures(min_df=3), TruncatedSVD(N_DIRECTIONS, random_state=0), StandardScaler())
     X = features.fit([said[row] for row in pool]).transform(said)
     started = time.perf_counter()
-    model = text_model(method, X[used], seen)
+    if method == "text, MBEM":
+        model: Any = lo.MultiLabelMBEM().fit(X[used], seen)
+    else:
+        aggregator = lo.MultiLabelVote() if method == "text on votes" else lo.MultiLabelDawidSkene()
+        model = by_cross_validation(X[used], aggregator.fit(seen).posterior_)
     return model.predict_proba(X), is_test, time.perf_counter() - started
 
 
-def text_model(method: str, X: Any, ann: lo.MultiLabelAnnotations) -> Any:
-    """Return a fitted model of the texts."""
-    if method == "text, MBEM":
-        return lo.MultiLabelMBEM().fit(X, ann)
-    labels = (lo.MultiLabelVote() if method == "text on votes" else lo.MultiLabelDawidSkene()).fit(ann).posterior_
-    return by_cross_validation(X, labels)
-
-
-def figures(name: str, true: Any, chance: Any) -> record.Trial:
+def figures(name: str, true: Any, chance: Any) -> Trial:
     """Return accuracy, F1 and average precision of one question."""
     given = (chance > 0.5).astype(int)
     found = {"accuracy": (given == true).mean(), "F1": f1_score(true[:, None], given[:, None])}
@@ -109,7 +104,7 @@ def figures(name: str, true: Any, chance: Any) -> record.Trial:
     return {f"{name} {figure}": float(value) for figure, value in found.items()}
 
 
-def trial(method: str, judgements: int, seed: int) -> record.Trial:
+def trial(method: str, judgements: int, seed: int) -> Trial:
     """Return what one method reaches on the two questions."""
     ann, known = load()
     if method in TEXT:
@@ -120,7 +115,7 @@ def trial(method: str, judgements: int, seed: int) -> record.Trial:
         found, measured = posterior(method, ann), np.ones(ann.n_tasks, dtype=bool)
         seconds = time.perf_counter() - started
     place = {int(task): number for number, task in enumerate(ann.tasks)}
-    row: record.Trial = {}
+    row: Trial = {}
     for name, answers in known.items():
         rows, true = np.array([place[task] for task in answers]), np.array(list(answers.values()))
         kept = measured[rows]
@@ -128,32 +123,30 @@ def trial(method: str, judgements: int, seed: int) -> record.Trial:
     return row | {"seconds": round(seconds, 2)}
 
 
-def points(options: argparse.Namespace) -> Iterator[record.Trial]:
+def points(options: argparse.Namespace) -> Iterator[Trial]:
     """Yield every trial that is wanted."""
     for judgements, seed, method in product((ALL, 7, 5, 3, 1), range(options.seeds), (*METHODS, *TEXT)):
         if method in options.methods and (seed == 0 or judgements != ALL or method in TEXT):
             yield {"method": method, "judgements": judgements, "seed": seed}
 
 
-def table(trials: list[record.Trial]) -> str:
+def table(trials: list[Trial]) -> str:
     """Return two tables, of labels alone and of models of texts: a row per method and number of judgements."""
     return f"{part(trials, METHODS, ('accuracy', 'F1'))}\n{part(trials, TEXT, ('accuracy', 'F1', 'AP'))}"
 
 
-def part(trials: list[record.Trial], methods: tuple[str, ...], shown: tuple[str, ...]) -> str:
+def part(trials: list[Trial], methods: tuple[str, ...], shown: tuple[str, ...]) -> str:
     """Return one row per method and number of judgements, in percent."""
     names = [f"{name} {figure}" for name in ("TREATS", "CAUSES") for figure in shown]
-    rows = []
-    for judgements in sorted({row["judgements"] for row in trials}, reverse=True):
-        for method in methods:
-            own = [row for row in trials if (row["judgements"], row["method"]) == (judgements, method)]
-            if own:
-                cells = [record.mean_error([100 * row[name] for row in own]) for name in names]
-                rows.append(["all" if judgements == ALL else judgements, method, *cells])
-    return record.markdown(["judgements", "", *names], rows)
+    found, rows = grouped(trials, "judgements", "method"), []
+    for judgements, method in product(sorted({row["judgements"] for row in trials}, reverse=True), methods):
+        if own := found.get((judgements, method)):
+            cells = [mean_error([100 * row[name] for row in own]) for name in names]
+            rows.append(["all" if judgements == ALL else judgements, method, *cells])
+    return markdown(["judgements", "", *names], rows)
 
 
 if __name__ == "__main__":
     methods, seeds = (*METHODS, *TEXT), {"type": int, "default": 5}
-    asked: dict[str, Any] = {"methods": record.several(methods, choices=methods), "seeds": seeds}
-    record.experiment(__doc__, PATH, trial, points, table, order={"method": methods}, **asked)
+    asked: dict[str, Any] = {"methods": several(methods, choices=methods), "seeds": seeds}
+    experiment(__doc__, PATH, trial, points, table, order={"method": methods}, **asked)

@@ -18,21 +18,21 @@ With so many labels as in CAL500 and in the layout, "one per label" does not cho
 """
 
 import argparse
-import os
 import time
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import data_sets
 import numpy as np
 import pyarrow.parquet as pq
-import record
+from record import RESULTS, Trial, experiment, grouped, markdown, mean_error, save, several
 
 import labelonce as lo
 from labelonce.multilabel import SigmoidRegression, f1_score, mean_average_precision
 
-PATH = record.RESULTS / "multilabel.json"
+PATH = RESULTS / "multilabel.json"
 SETS = ("emotions", "yeast", "cal500", "layout")
 QUALITIES = (0.2, 0.3, 0.5)
 CROWDS = ("all labels", "per label")
@@ -40,13 +40,14 @@ N_WORKERS = 20
 PENALTIES = (0.001, 0.01, 0.1, 1.0)
 BUDGET, REDUNDANCIES = 1_000, (1, 3, 5, 9)
 MANY = ("cal500", "layout")  # sets with so many labels that one MBEM per label cannot afford a choice
+KEYS = ("set", "crowd", "quality")
 METHODS = ("raw", "majority vote", "EM", "paper", "one per label", "shared", "truth")
 Floats = Any
 
 
 def load(name: str, seed: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Return features and labels to train on, and to test on."""
-    table = pq.read_table(Path(os.environ["LABELONCE_DATA"]) / name / "data.parquet")
+    table = pq.read_table(data_sets.folder() / name / "data.parquet")
     names = table.column_names
     features = [one for one in names if one.startswith("Att") or (one[0] == "f" and one[1:].isdigit())]
     X = np.stack([table.column(one).to_numpy() for one in features], axis=1).astype(float)
@@ -81,8 +82,7 @@ def layout(seed: int, redundancy: int, *, fixed: bool = True) -> tuple[Floats, A
     """Return features, judgements, true labels, and features and labels to test on, in the layout of MS-COCO."""
     rng = np.random.default_rng([seed, 11])
     n_questions, n_features, n_workers = 80, 60, 40
-    share = rng.dirichlet(np.full(n_questions, 0.8)) * 3.0
-    share = np.clip(share, 0.003, 0.5)
+    share = np.clip(rng.dirichlet(np.full(n_questions, 0.8)) * 3.0, 0.003, 0.5)
     direction = rng.normal(size=(n_questions, n_features))
 
     def draw(n: int) -> tuple[Floats, Floats]:
@@ -95,17 +95,9 @@ def layout(seed: int, redundancy: int, *, fixed: bool = True) -> tuple[Floats, A
     who = np.argsort(rng.random((BUDGET, n_workers)), axis=1)[:, :9]
     n_tasks = BUDGET // redundancy if fixed else BUDGET
     task, worker = np.repeat(np.arange(n_tasks), redundancy), who[:n_tasks, :redundancy].ravel()
-    true = y[task]
-    chance = np.where(true, 1 - misses[worker][:, None], invents[worker][:, None])
-    answer = (rng.random(true.shape) < chance).astype(int)
+    chance = np.where(y[task], 1 - misses[worker][:, None], invents[worker][:, None])
+    answer = (rng.random(chance.shape) < chance).astype(int)
     return X[:n_tasks], annotations(task, worker, answer), y[:n_tasks], X_test, y_test
-
-
-def measure(y_true: Floats, probability: Floats) -> dict[str, float]:
-    """Return the figures of one method."""
-    given = (probability > 0.5).astype(int)
-    found = {name: f1_score(y_true, given, average=name) for name in ("micro", "macro")}
-    return {"mAP": mean_average_precision(y_true, probability)} | found
 
 
 def by_cross_validation(X: Floats, targets: Floats) -> SigmoidRegression:
@@ -116,8 +108,7 @@ def by_cross_validation(X: Floats, targets: Floats) -> SigmoidRegression:
         total = 0.0
         for one in range(5):
             model = SigmoidRegression(C=C).fit(X[fold != one], targets[fold != one])
-            chance = np.clip(model.predict_proba(X[fold == one]), 1e-9, 1 - 1e-9)
-            wanted = targets[fold == one]
+            chance, wanted = np.clip(model.predict_proba(X[fold == one]), 1e-9, 1 - 1e-9), targets[fold == one]
             total -= float((wanted * np.log(chance) + (1 - wanted) * np.log1p(-chance)).sum())
         return total
 
@@ -144,7 +135,7 @@ def candidates(X: Floats, ann: lo.MultiLabelAnnotations, y: Floats, *, many: boo
     }
 
 
-def trial(set: str, crowd: str, quality: float, method: str, seed: int) -> record.Trial:
+def trial(set: str, crowd: str, quality: float, method: str, seed: int) -> Trial:
     """Return what one method reaches."""
     if set == "layout":
         X, ann, y, X_test, y_test = layout(seed, int(quality), fixed=crowd == "fixed budget")
@@ -154,13 +145,16 @@ def trial(set: str, crowd: str, quality: float, method: str, seed: int) -> recor
     started = time.perf_counter()
     found = candidates(X, ann, y, many=set in MANY)[method]()
     seconds = time.perf_counter() - started
-    row: record.Trial = measure(y_test, found.predict_proba(X_test)) | {"seconds": round(seconds, 2)}
+    chance = found.predict_proba(X_test)
+    given = (chance > 0.5).astype(int)
+    row: Trial = {"mAP": mean_average_precision(y_test, chance), "seconds": round(seconds, 2)}
+    row |= {name: f1_score(y_test, given, average=name) for name in ("micro", "macro")}
     if method == "shared":
         row |= {name: found.recipe_[name] for name in ("predictions", "averaged")} | {"rounds": found.n_rounds_}
     return row
 
 
-def points(options: argparse.Namespace) -> Iterator[record.Trial]:
+def points(options: argparse.Namespace) -> Iterator[Trial]:
     """Yield every trial that is wanted."""
     for name in options.sets:
         crowds = [(crowd, quality) for crowd in CROWDS for quality in QUALITIES]
@@ -176,59 +170,48 @@ def points(options: argparse.Namespace) -> Iterator[record.Trial]:
                     yield {"set": name, "crowd": crowd, "quality": quality, "method": method, "seed": seed}
 
 
-def table(trials: list[record.Trial]) -> str:
+def table(trials: list[Trial]) -> str:
     """Return one table per figure: mean over seeds in percent, and how far shared is from one per label."""
-    text = []
-    seen = {row["method"] for row in trials}
-    names = [name for name in METHODS if name in seen]
+    text, names = [], [name for name in METHODS if any(row["method"] == name for row in trials)]
     for figure, name in (("mAP", "Mean average precision"), ("micro", "Micro F1"), ("macro", "Macro F1")):
         rows = []
-        for key in dict.fromkeys((row["set"], row["crowd"], row["quality"]) for row in trials):
+        for key in grouped(trials, *KEYS):
             found = {method: by_seed(trials, key, method, figure) for method in names}
             shared, apart = found.get("shared", {}), found.get("one per label", {})
-            gain = record.mean_error([shared[seed] - apart[seed] for seed in shared if seed in apart], sign="+")
-            rows.append([*key, *(record.mean_error(list(found[method].values())) for method in names), gain])
+            gain = mean_error([shared[seed] - apart[seed] for seed in shared if seed in apart], sign="+")
+            rows.append([*key, *(mean_error(list(found[method].values())) for method in names), gain])
         head = ["set", "crowd", "quality or redundancy", *names, "shared - one per label"]
-        text.append(f"{name}\n\n" + record.markdown(head, rows))
+        text.append(f"{name}\n\n" + markdown(head, rows))
     return "\n".join(text)
 
 
-def by_seed(trials: list[record.Trial], key: tuple[Any, ...], method: str, figure: str) -> dict[int, float]:
+def by_seed(trials: list[Trial], key: tuple[Any, ...], method: str, figure: str) -> dict[int, float]:
     """Return a method's figure in percent by seed; the truth of a set does not depend on the crowd."""
-    same = key[:1] if method == "truth" and key[0] != "layout" else key
-    return {
-        row["seed"]: 100 * row[figure]
-        for row in trials
-        if (row["set"], row["crowd"], row["quality"])[: len(same)] == same and row["method"] == method
-    }
+    same = KEYS[:1] if method == "truth" and key[0] != "layout" else KEYS
+    own = grouped(trials, *same, "method").get((*key[: len(same)], method), [])
+    return {row["seed"]: 100 * row[figure] for row in own}
 
 
-def draw(trials: list[record.Trial], path: Path) -> None:
+def draw(trials: list[Trial], path: Path) -> None:
     """Draw the layout's mean average precision and micro F1 against judgements per task, the total fixed."""
-    import matplotlib.pyplot as plt
+    from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    rows = [row for row in trials if (row["set"], row["crowd"]) == ("layout", "fixed budget")]
     for axis, (key, name) in zip(axes, (("mAP", "mean average precision"), ("micro", "micro F1")), strict=True):
         for method in METHODS:
-            points = sorted({row["quality"] for row in rows if row["method"] == method})
-            values = [
-                np.mean([row[key] for row in rows if (row["method"], row["quality"]) == (method, one)])
-                for one in points
-            ]
-            if points:
-                axis.plot(points, values, marker="o", linestyle=":" if method == "truth" else "-", label=method)
+            at = {r: by_seed(trials, ("layout", "fixed budget", float(r)), method, key) for r in REDUNDANCIES}
+            means = {r: np.mean(list(found.values())) for r, found in at.items() if found}
+            if means:
+                style = ":" if method == "truth" else "-"
+                axis.plot(list(means), list(means.values()), marker="o", linestyle=style, label=method)
         axis.set(xlabel="judgements per task, total fixed", ylabel=name, xticks=REDUNDANCIES)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].legend(frameon=False, fontsize=8)
-    record.save(figure, path)
-    plt.close(figure)
+    save(figure, path)
 
 
 if __name__ == "__main__":
     kept: dict[str, Any] = {"draw": draw, "image": "multilabel_layout.png"}
     kept |= {"settings": {"workers": N_WORKERS, "budget": BUDGET}, "seeds": {"type": int, "default": 5}}
-    asked: dict[str, Any] = {
-        name: record.several(all_, choices=all_) for name, all_ in (("sets", SETS), ("methods", METHODS))
-    }
-    record.experiment(__doc__, PATH, trial, points, table, **kept, **asked)
+    asked: dict[str, Any] = {"sets": several(SETS, choices=SETS), "methods": several(METHODS, choices=METHODS)}
+    experiment(__doc__, PATH, trial, points, table, **kept, **asked)
