@@ -12,13 +12,13 @@ seven tenths of the sentences, drawn by the seed, and measured where experts ans
     python experiments/embeddings.py --table     # the table alone, from results/embeddings.json
 """
 
+import argparse
 import time
-import warnings
 from typing import Any, Literal
 
 import data_sets
 import numpy as np
-from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
+from record import RESULTS, Trial, experiment, grouped, markdown, mean_error, several
 
 import labelonce as lo
 from labelonce import embed
@@ -28,18 +28,9 @@ from labelonce.learning import TextComponents, text_model
 from labelonce.learning._default import behind, default_learner
 
 PATH = RESULTS / "embeddings.json"
-WAYS = {
-    "sentiment_polarity": ("n-grams", "components", "MiniLM"),
-    "amazon_isbook": ("n-grams", "components", "MiniLM"),
-    "medical_relations_multilabel": ("n-grams", "components", "MiniLM"),
-    "labelme": ("pixels", "VGG16"),
-}
-TITLES = {
-    "sentiment_polarity": "film reviews",
-    "amazon_isbook": "is it a book?",
-    "medical_relations_multilabel": "medical relations",
-    "labelme": "LabelMe",
-}
+TEXTS = {"sentiment_polarity": "film reviews", "amazon_isbook": "is it a book?", data_sets.MEDICAL: "medical relations"}
+TITLES = TEXTS | {"labelme": "LabelMe"}
+WAYS = dict.fromkeys(TEXTS, ("n-grams", "components", "MiniLM")) | {"labelme": ("pixels", "VGG16")}
 SAMPLE = 128
 FIGURES = {
     "labels": "labels right, %",
@@ -84,7 +75,6 @@ def features_and_learner(data: Any, way: str) -> tuple[Any, Any]:
 
 def trial(name: str, redundancy: int | Literal["all"], seed: int, way: str) -> Trial:
     """Return what one way reaches, and the seconds that it takes."""
-    warnings.simplefilter("ignore")  # one label per task: that is what is measured
     data, train, test, ann = crowd(name, redundancy, seed)
     X, learner = features_and_learner(data, way)
     rows = list if X.dtype == object else np.asarray
@@ -96,8 +86,8 @@ def trial(name: str, redundancy: int | Literal["all"], seed: int, way: str) -> T
     known = data.gold[train] >= 0
     right = np.asarray(clf.labels_)[known] == data.gold[train][known]
     new = clf.predict(rows(X[test])) == data.gold[test]
-    about: Trial = {"name": name, "redundancy": redundancy, "seed": seed, "way": way, "accuracy": float(new.mean())}
-    about |= {"labels": float(right.mean()), "confidence": float(np.asarray(clf.confidence_)[known].mean())}
+    confidence = float(np.asarray(clf.confidence_)[known].mean())
+    about = {"accuracy": float(new.mean()), "labels": float(right.mean()), "confidence": confidence}
     about |= {"cpu_s": seconds, "n": len(train), "n_new": len(test)} | shared_errors(clf, ann, data.gold[train])
     return about | ({"encoding_cpu_s": encoding_seconds(X[train], seed)} if way == "MiniLM" and seed == 0 else {})
 
@@ -129,8 +119,7 @@ def encoding_seconds(texts: Any, seed: int) -> float:
 def table(trials: list[Trial]) -> str:
     """Return means and standard errors over the draws."""
     rows = []
-    for key in dict.fromkeys((row["name"], row["redundancy"], row["way"]) for row in trials):
-        own = [row for row in trials if (row["name"], row["redundancy"], row["way"]) == key]
+    for key, own in grouped(trials, "name", "redundancy", "way").items():
         figures = [mean_error([100 * row[what] for row in own if what in row]) for what in FIGURES]
         encoding = next((f"{row['encoding_cpu_s']:.0f}" for row in own if "encoding_cpu_s" in row), "")
         rows.append([TITLES[key[0]], *key[1:], *figures, f"{np.mean([row['cpu_s'] for row in own]):.0f}", encoding])
@@ -138,21 +127,15 @@ def table(trials: list[Trial]) -> str:
     return markdown(head, rows)
 
 
-if __name__ == "__main__":
+def points(options: argparse.Namespace) -> list[Trial]:
+    """Return every trial that is wanted: five draws of one label per task, and all labels."""
+    keys = ("name", "redundancy", "seed", "way")
     draws: list[tuple[Any, int]] = [*((1, seed) for seed in range(5)), ("all", 0)]
-    points = [
-        {"name": name, "redundancy": redundancy, "seed": seed, "way": way}
-        for redundancy, seed in draws
-        for name, ways in WAYS.items()
-        for way in ways
-    ]
-    order: dict[str, Any] = {
-        "name": list(WAYS),
-        "redundancy": [1, "all"],
-        "way": [way for ways in WAYS.values() for way in ways],
-    }
-    parser = arguments(__doc__, PATH)
-    parser.add_argument("--ways", nargs="+", help="these alone")
-    options = parser.parse_args()
-    points = [point for point in points if not options.ways or point["way"] in options.ways]
-    main(options, lambda options: resume(options, trial, points, order=order), table)
+    found = [(name, *one, way) for one in draws for name, ways in WAYS.items() for way in ways]
+    return [dict(zip(keys, one, strict=True)) for one in found if one[-1] in options.ways]
+
+
+if __name__ == "__main__":
+    ways = list(dict.fromkeys(way for ways in WAYS.values() for way in ways))
+    order: dict[str, Any] = {"name": list(WAYS), "redundancy": [1, "all"], "way": ways}
+    experiment(__doc__, PATH, trial, points, table, order=order, ways=several(ways, help="these alone"))

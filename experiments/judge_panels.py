@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import cycle
 from typing import Any
 
 import data_sets
@@ -108,15 +109,11 @@ def _llmbar() -> dict[str, Panel]:
     prompt = np.array([name.split("/")[1] for name in workers])
     names = data.raw["task"].combine_chunks().dictionary.to_pylist()
     natural = np.array([name.startswith("Natural") for name in names])
-    keep = {
-        "all": workers != "",
-        "without GPT-4": families != "GPT-4",
-        "two families": np.isin(families, ["GPT-4", "PaLM2"]),
-    }
+    keep = {"all": workers != "", "without GPT-4": families != "GPT-4"}
+    keep |= {"two families": np.isin(families, ["GPT-4", "PaLM2"])}
     keep |= {f"prompt {one}": prompt == one for one in ("CoT", "Metrics_Reference", "Swap", "Vanilla")}
     found = {}
-    for number, (name, who) in enumerate(keep.items()):
-        half = "choose" if number % 2 == 0 else "report"
+    for half, (name, who) in zip(cycle(("choose", "report")), keep.items(), strict=False):
         found[f"LLMBar {name}"] = _cut(whole, who[whole.worker], truth, half)
         found[f"LLMBar natural {name}"] = _cut(whole, who[whole.worker] & natural[whole.task], truth, half)
     return found
@@ -136,8 +133,7 @@ def _media_bias() -> dict[str, Panel]:
         place, families = np.arange(whole.n_workers), whole.families[whole.family]
         keep = {"all": place >= 0, "without GPT": families != "gpt", "even": place % 2 == 0, "odd": place % 2 == 1}
         keep |= {"mistral and llama": np.isin(families, ["mistral", "llama"]), "four": (place >= 3) & (place < 7)}
-        for number, (name, who) in enumerate(keep.items()):
-            half = "choose" if number % 2 == 0 else "report"
+        for half, (name, who) in zip(cycle(("choose", "report")), keep.items(), strict=False):
             found[f"media bias {style} {name}"] = _cut(whole, who[whole.worker], truth, half)
     return found
 

@@ -13,7 +13,6 @@ and Dawid-Skene has it as gold.
 """
 
 import argparse
-import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
 from statistics import fmean
@@ -21,11 +20,10 @@ from typing import Any
 
 import numpy as np
 from judge_panels import SIMULATED, Panel, cuts, made
-from record import RESULTS, Trial, experiment, markdown
+from record import RESULTS, Trial, experiment, grouped, markdown
 from sklearn.linear_model import LogisticRegression
 
 import labelonce as lo
-from labelonce._types import Floats
 
 PATH = RESULTS / "judges.json"
 GOLD = (0, 20, 50, 100, 200)
@@ -34,35 +32,30 @@ GOLD = (0, 20, 50, 100, 200)
 def trial(name: str, gold: int, seed: int) -> Trial:
     """Return what was measured on one panel with so many gold labels."""
     panel = made(SIMULATED[name], seed) if name in SIMULATED else cuts()[name]
-    row: Trial = {"name": name, "gold": gold, "seed": seed, "half": panel.half}
-    rng = np.random.default_rng(seed)
-    n = len(panel.truth)
+    annotations, n, rng = panel.annotations, len(panel.truth), np.random.default_rng(seed)
     if gold > n - 50:
-        return row | {"skipped": True}
+        return {"half": panel.half, "skipped": True}
     known = np.sort(rng.choice(n, gold, replace=False)) if gold else np.zeros(0, dtype=int)
     rest = np.setdiff1d(np.arange(n), known)
-    given = {panel.annotations.tasks[place]: panel.annotations.classes[panel.truth[place]] for place in known}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = lo.JudgePanel().fit(panel.annotations, gold=given or None)
-        skeptic = lo.DawidSkene().fit(panel.annotations.without(), gold=given or None)
-        vote = lo.MajorityVote().fit(panel.annotations)
-    row |= {"right": _right(fitted, panel, rest), "says": float(fitted.confidence_[rest].mean())}
-    row |= {"dawid_skene": _right(skeptic, panel, rest), "vote": _right(vote, panel, rest)}
+    given = {annotations.tasks[place]: annotations.classes[panel.truth[place]] for place in known} or None
+
+    def right(fit: Any) -> float:
+        return float((fit.labels_[rest] == annotations.classes[panel.truth[rest]]).mean())
+
+    fitted = lo.JudgePanel().fit(annotations, gold=given)
+    skeptic = lo.DawidSkene().fit(annotations.without(), gold=given)
+    row = {"half": panel.half, "right": right(fitted), "says": float(fitted.confidence_[rest].mean())}
+    row |= {"dawid_skene": right(skeptic), "vote": right(lo.MajorityVote().fit(annotations))}
     if gold:
         return row | _with_gold(panel, fitted, known, rest)
-    return row | _measured(panel, fitted) | {"dawid_skene_says": float(skeptic.posterior_[rest].max(axis=1).mean())}
-
-
-def _measured(panel: Panel, fitted: Any) -> Trial:
-    """Return what a panel without gold says of itself and of its judges, and what is true."""
-    accuracy, workers = fitted.estimated_accuracy_, panel.annotations.worker
-    own = panel.annotations.label == panel.truth[panel.annotations.task]
-    skill = np.bincount(workers, own) / np.bincount(workers)
+    row["dawid_skene_says"] = float(skeptic.posterior_[rest].max(axis=1).mean())
+    skill = np.bincount(annotations.worker, annotations.label == panel.truth[annotations.task])
+    skill /= np.bincount(annotations.worker)
     low, high = fitted.skill_interval()
-    found = {"low": accuracy.low, "high": accuracy.high, "best": float(max(skill[~fitted.people_]))}
-    found |= {"effective": fitted.effective_workers_.value, "truly_effective": effective_number(panel)}
-    return found | {"skill_covered": float(((low <= skill) & (skill <= high)).mean())}
+    row |= {"low": fitted.estimated_accuracy_.low, "high": fitted.estimated_accuracy_.high}
+    row |= {"best": float(max(skill[~fitted.people_])), "effective": fitted.effective_workers_.value}
+    row["truly_effective"] = effective_number(panel)
+    return row | {"skill_covered": float(((low <= skill) & (skill <= high)).mean())}
 
 
 def effective_number(panel: Panel) -> float:
@@ -81,22 +74,18 @@ def effective_number(panel: Panel) -> float:
     return float(judges / (1 + (judges - 1) * correlation))
 
 
-def _right(fitted: Any, panel: Panel, rest: Any) -> float:
-    return float((fitted.labels_[rest] == panel.annotations.classes[panel.truth[rest]]).mean())
-
-
 def _with_gold(panel: Panel, fitted: Any, known: Any, rest: Any) -> Trial:
     """Return how right the best judge by gold and a ridge on the votes are, and whether the range holds the rate."""
-    shares = fitted.class_shares().to_pydict()
-    share = float((panel.truth == panel.annotations.n_classes - 1).mean())
-    votes = _one_hot(panel)
-    codes = panel.truth
+    ann, codes = panel.annotations, panel.truth
+    shares, share = fitted.class_shares().to_pydict(), float((codes == ann.n_classes - 1).mean())
+    votes = np.zeros((ann.n_tasks, ann.n_workers, ann.n_classes))
+    np.add.at(votes, (ann.task, ann.worker, ann.label), 1.0)
+    votes /= np.maximum(votes.sum(axis=2, keepdims=True), 1)
     right = np.take_along_axis(votes, codes[:, None, None], axis=2)[:, :, 0]
     best = int(np.argmax(right[known].sum(axis=0)))
-    said = votes[rest, best]
-    fallback = votes[rest].sum(axis=1) * 1e-6
+    said = votes[rest, best] + votes[rest].sum(axis=1) * 1e-6
     row: Trial = {"rate_covered": bool(shares["low"][-1] <= share <= shares["high"][-1])}
-    row["best_by_gold"] = float(((said + fallback).argmax(axis=1) == codes[rest]).mean())
+    row["best_by_gold"] = float((said.argmax(axis=1) == codes[rest]).mean())
     if len(np.unique(codes[known])) < 2:
         return row | {"ridge": float(np.mean(codes[rest] == codes[known[0]]))}
     flat = votes.reshape(len(votes), -1)
@@ -104,19 +93,10 @@ def _with_gold(panel: Panel, fitted: Any, known: Any, rest: Any) -> Trial:
     return row | {"ridge": float((ridge.predict(flat[rest]) == codes[rest]).mean())}
 
 
-def _one_hot(panel: Panel) -> Floats:
-    annotations = panel.annotations
-    votes = np.zeros((annotations.n_tasks, annotations.n_workers, annotations.n_classes))
-    np.add.at(votes, (annotations.task, annotations.worker, annotations.label), 1.0)
-    return np.asarray(votes / np.maximum(votes.sum(axis=2, keepdims=True), 1))
-
-
 def table(trials: list[Trial]) -> str:
     """Return a table for every number of gold labels, and the means of the halves."""
     seen = [one for one in trials if "right" in one]
-    return "\n".join(
-        [_without(seen), *(_with(seen, gold) for gold in GOLD[1:] if any(t["gold"] == gold for t in seen))]
-    )
+    return "\n".join([_without(seen), *(_with(seen, gold) for gold in sorted({one["gold"] for one in seen} - {0}))])
 
 
 HALVES: dict[str, Callable[[Trial], bool]] = {
@@ -135,8 +115,7 @@ def _without(trials: list[Trial]) -> str:
     head = ["panel", "half", "vote", "best judge", "Dawid-Skene", "it says", "panel", "says", "range", "effective"]
     keys = ("vote", "best", "dawid_skene", "dawid_skene_says", "right", "says")
     rows, parts = [], [one for one in trials if one["gold"] == 0]
-    for name in dict.fromkeys(one["name"] for one in parts):
-        own = [one for one in parts if one["name"] == name]
+    for (name,), own in grouped(parts, "name").items():
         inside = "" if all(one["low"] <= one["right"] <= one["high"] for one in own) else " (outside)"
         span = f"{_mean(own, 'low'):.2f} to {_mean(own, 'high'):.2f}{inside}"
         number = f"{_mean(own, 'effective'):.1f}, by all gold {_mean(own, 'truly_effective'):.1f}"
@@ -166,7 +145,7 @@ def _with(trials: list[Trial], gold: int) -> str:
         own = [one for one in trials if one["gold"] == gold and kept(one)]
         if not own:
             continue
-        panels = [[one for one in own if one["name"] == name] for name in dict.fromkeys(one["name"] for one in own)]
+        panels = list(grouped(own, "name").values())
         gains = [f"{(_mean(own, 'right') - _mean(own, key)) * 100:+.1f}" for key in others]
         gaps = {part[0]["name"]: _mean(part, "right") - max(_mean(part, key) for key in others) for part in panels}
         worst = min(gaps, key=lambda name: gaps[name])

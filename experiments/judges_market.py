@@ -8,7 +8,6 @@ models: `independent`, 85 % right, half of the mistakes shared; `alike`, 70 % ri
     python experiments/judges_market.py
 """
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,9 +69,8 @@ def path_of(way: str, truth: np.ndarray, said: dict[str, np.ndarray], rng: np.ra
     queue = rng.permutation(len(truth)).tolist()
     while True:
         router.refit()
-        posterior = router.belief.posterior()
-        yield router.spent, float((posterior.argmax(axis=1) != truth).mean()), router.belief.mean_risk
-        wrong = float((posterior.argmax(axis=1) != truth).mean())
+        wrong = float((router.belief.posterior().argmax(axis=1) != truth).mean())
+        yield router.spent, wrong, router.belief.mean_risk
         if way == "models only" or (wrong <= RISKS[-1] and router.belief.mean_risk <= RISKS[-1]):
             return
         for _ in range(BATCH):
@@ -90,21 +88,18 @@ def _ask(router: Router, task: int, person: str, truth: np.ndarray, rng: np.rand
 
 def trial(market: str, way: str, seed: int) -> Trial:
     """Return the cost at which at most 10, 5 and 3 % of the labels are wrong, None if never, and where it says 5 %."""
-    warnings.simplefilter("ignore", lo.DoubtWarning)
     truth, said = draw(market, np.random.default_rng(seed))
     path = list(path_of(way, truth, said, np.random.default_rng(100 + seed)))
     stop = next((step for step in path if step[2] <= 0.05), None)
     costs = {f"{risk:.0%}": next((spent for spent, wrong, _ in path if wrong <= risk), None) for risk in RISKS}
-    found: Trial = {"market": market, "way": way, "seed": seed, "first": path[0], "costs": costs, "stop": stop}
-    return found
+    return {"first": path[0], "costs": costs, "stop": stop}
 
 
 def table(trials: list[Trial]) -> str:
     """Return the mean cost of each market and way; "never" where no seed gets there."""
     head = ["market", "way", "wrong before people", *(f"{risk:.0%} wrong" for risk in RISKS), "says 5 %", "wrong there"]
     rows = []
-    for name, way in dict.fromkeys((one["market"], one["way"]) for one in trials):
-        of = [one for one in trials if (one["market"], one["way"]) == (name, way)]
+    for (name, way), of in record.grouped(trials, "market", "way").items():
         first = "" if way == WAYS[0] else f"{np.mean([one['first'][1] for one in of]):.1%}"
         costs = [_cost([one["costs"][f"{risk:.0%}"] for one in of]) for risk in RISKS]
         stops = [one["stop"] for one in of if one["stop"]]
