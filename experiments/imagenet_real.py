@@ -15,7 +15,6 @@ question the mean of several draws is given.
 import argparse
 import resource
 import time
-from collections.abc import Callable
 from typing import Any
 
 import data_sets
@@ -29,7 +28,10 @@ import labelonce as lo
 PATH = record.RESULTS / "imagenet_real.json"
 N_BOOTSTRAP = 1000
 FIGURES = ("AP", "accuracy", "F1", "log loss")
-Model = lo.MultiLabelDawidSkene
+SPENT = ("seconds", "MB")
+BECOMES = {"share of yes": "no", "maybe as no": "no", "maybe as yes": "yes", "maybe dropped": None}  # what "maybe" is
+MODELS: dict[str, dict[str, Any]] = {name: {"sharing": "full", "power": 1.0} for name in (*BECOMES, "2 x 3")}
+MODELS |= {"2 x 3 tempered": {"sharing": "full"}, "2 x 3 tempered, context": {"sharing": "full", "context": "votes"}}
 NAMES = (
     *("share of yes", "soft vote", "maybe as no", "maybe as yes", "maybe dropped", "three true classes", "2 x 3"),
     *("2 x 3 tempered", "2 x 3 tempered, context", "per class, shared", "Google's scores", "released labels"),
@@ -41,31 +43,21 @@ class Crowd:
 
     def __init__(self) -> None:
         folder = data_sets.folder() / "imagenet_real"
-        votes, questions, experts = (
-            pq.read_table(folder / f"{name}.parquet").to_pydict() for name in ("annotations", "questions", "expert")
+        votes, self.questions, experts = (
+            {key: np.array(column) for key, column in pq.read_table(folder / f"{name}.parquet").to_pydict().items()}
+            for name in ("annotations", "questions", "expert")
         )
-        self.questions = {name: np.array(column) for name, column in questions.items()}
-        row, answer = np.array(votes["question"]), np.array(votes["answer"])
-        words = np.array(["no", "maybe", "yes"], dtype=object)[answer]
-        columns = self.questions["image"][row], self.questions["class_id"][row], np.array(votes["rater"]), words
+        row, words = votes["question"], np.array(["no", "maybe", "yes"], dtype=object)[votes["answer"]]
+        columns = self.questions["image"][row], self.questions["class_id"][row], votes["rater"], words
         self.annotations = lo.MultiLabelAnnotations.from_arrays(*columns, answers=["no", "maybe", "yes"])
-        self.gold, self.row = np.array(experts["gold"]), np.array(experts["question"])
-        self.image = np.array(experts["image"])
-        self._place = {
-            (int(image), int(name)): at
-            for at, (image, name) in enumerate(zip(self.questions["image"], self.questions["class_id"], strict=True))
-        }
-
-    def by_question(self, fitted: Any) -> Any:
-        """Return the posterior of a fitted model by question; a question without an answer is even."""
-        images, names = fitted.tasks_[fitted.pair_task_], fitted.questions_[fitted.pair_question_]
-        return self.in_order(images, names, fitted.pair_posterior_)
+        self.gold, self.row, self.image = experts["gold"], experts["question"], experts["image"]
+        places = zip(self.questions["image"].tolist(), self.questions["class_id"].tolist(), strict=True)
+        self._place = {pair: at for at, pair in enumerate(places)}
 
     def in_order(self, images: Any, names: Any, probability: Any) -> Any:
-        """Return the probabilities of pairs of an image and a class by question."""
+        """Return the probabilities of pairs of an image and a class by question; one without an answer is even."""
         found = np.full(len(self._place), 0.5)
-        at = [self._place[int(image), int(name)] for image, name in zip(images, names, strict=True)]
-        found[at] = probability
+        found[[self._place[int(image), int(name)] for image, name in zip(images, names, strict=True)]] = probability
         return found
 
 
@@ -76,8 +68,7 @@ def figures(crowd: Crowd, probability: Any, *, ranges: bool = True) -> dict[str,
     if not ranges:
         return found
     images = [np.flatnonzero(crowd.image == one) for one in np.unique(crowd.image)]
-    rng = np.random.default_rng(0)
-    draws = []
+    rng, draws = np.random.default_rng(0), []
     for _ in range(N_BOOTSTRAP):
         rows = np.concatenate([images[i] for i in rng.integers(len(images), size=len(images))])
         draws.append(_figures(crowd.gold[rows], chance[rows]))
@@ -92,36 +83,20 @@ def _figures(gold: Any, chance: Any) -> list[float]:
     return [float(one) for one in found]
 
 
-def three_classes(crowd: Crowd, ann: lo.MultiLabelAnnotations) -> Any:
-    """Return P(yes) + P(maybe) / 2 of `DawidSkene` with the answers as true classes."""
-    pairs = lo.Annotations.from_arrays(ann.pair, ann.worker, ann.answer, classes=[0, 1, 2])
-    posterior = lo.DawidSkene().fit(pairs).posterior_
-    start = ann.pair_start
-    images, names = ann.tasks[ann.task[start]], ann.questions[ann.question[start]]
-    return crowd.in_order(images, names, posterior[:, 2] + posterior[:, 1] / 2)
-
-
-def fits(crowd: Crowd) -> dict[str, Callable[[lo.MultiLabelAnnotations], Any]]:
-    """Return what is compared, by name: each takes annotations and returns a probability per question."""
-
-    def model(**options: Any) -> Callable[[lo.MultiLabelAnnotations], Any]:
-        return lambda ann: crowd.by_question(Model(**options).fit(ann))
-
-    def share_of_yes(ann: lo.MultiLabelAnnotations) -> Any:
-        return crowd.by_question(lo.MultiLabelVote().fit(ann.relabel({"maybe": "no"})))
-
-    return {
-        "share of yes": share_of_yes,
-        "soft vote": lambda ann: crowd.by_question(lo.MultiLabelVote().fit(ann)),
-        "maybe as no": lambda ann: model(sharing="full", power=1.0)(ann.relabel({"maybe": "no"})),
-        "maybe as yes": lambda ann: model(sharing="full", power=1.0)(ann.relabel({"maybe": "yes"})),
-        "maybe dropped": lambda ann: model(sharing="full", power=1.0)(ann.relabel({"maybe": None})),
-        "three true classes": lambda ann: three_classes(crowd, ann),
-        "2 x 3": model(sharing="full", power=1.0),
-        "2 x 3 tempered": model(sharing="full"),
-        "2 x 3 tempered, context": model(sharing="full", context="votes"),
-        "per class, shared": model(),
-    }
+def fitted(crowd: Crowd, method: str, ann: lo.MultiLabelAnnotations) -> Any:
+    """Return a probability per question by a method."""
+    if method == "three true classes":  # P(yes) + P(maybe) / 2
+        pairs, start = lo.Annotations.from_arrays(ann.pair, ann.worker, ann.answer, classes=[0, 1, 2]), ann.pair_start
+        posterior = lo.DawidSkene().fit(pairs).posterior_
+        images, names = ann.tasks[ann.task[start]], ann.questions[ann.question[start]]
+        return crowd.in_order(images, names, posterior[:, 2] + posterior[:, 1] / 2)
+    if method in BECOMES:
+        ann = ann.relabel({"maybe": BECOMES[method]})
+    vote = method in ("share of yes", "soft vote")
+    model: Any = lo.MultiLabelVote() if vote else lo.MultiLabelDawidSkene(**MODELS.get(method, {}))
+    model.fit(ann)
+    images, names = model.tasks_[model.pair_task_], model.questions_[model.pair_question_]
+    return crowd.in_order(images, names, model.pair_posterior_)
 
 
 def trial(method: str, votes: int, seed: int) -> record.Trial:
@@ -133,7 +108,7 @@ def trial(method: str, votes: int, seed: int) -> record.Trial:
     ann = crowd.annotations
     ann = ann if votes == 5 else ann.sample(redundancy=votes, of="answers", random_state=seed)
     started = time.perf_counter()
-    found = fits(crowd)[method](ann)
+    found = fitted(crowd, method, ann)
     seconds = time.perf_counter() - started
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return figures(crowd, found, ranges=votes == 5) | {"seconds": round(seconds, 2), "MB": round(megabytes)}
@@ -150,21 +125,17 @@ def points(_: argparse.Namespace) -> list[record.Trial]:
 
 def table(trials: list[record.Trial]) -> str:
     """Return one row per method, with five votes and with three."""
-    text = []
+    found, text = record.grouped(trials, "votes", "method"), []
     for votes in (5, 3):
         rows = []
         for name in NAMES:
-            own = [row for row in trials if row["votes"] == votes and row["method"] == name]
-            if not own:
-                continue
-            cells = [_cell(own, figure) for figure in FIGURES]
-            if name == "released labels":
-                cells = ["", cells[1], cells[2], ""]
-            rest = [f"{own[0][key]:,.0f}" if key in own[0] else "" for key in ("seconds", "MB")]
-            rows.append([name, *cells, *rest])
-        head = ["", *FIGURES, "seconds", "MB"]
+            if own := found.get((votes, name)):
+                cells = [_cell(own, figure) for figure in FIGURES]
+                if name == "released labels":
+                    cells = ["", cells[1], cells[2], ""]
+                rows.append([name, *cells, *(f"{own[0][key]:,.0f}" if key in own[0] else "" for key in SPENT)])
         if rows:
-            text.append(f"{votes} votes a question\n\n" + record.markdown(head, rows))
+            text.append(f"{votes} votes a question\n\n" + record.markdown(["", *FIGURES, *SPENT], rows))
     return "\n".join(text)
 
 

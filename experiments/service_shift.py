@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))  # where the served pr
 
 import numpy as np
 import pyarrow as pa
-from record import RESULTS, Trial, experiment, markdown, mean_error
+from record import RESULTS, Trial, experiment, grouped, markdown, mean_error, several
 from routing import smooth
 from service_projects import Client, serving
 from sklearn.datasets import load_digits
@@ -35,6 +35,7 @@ N_TASKS, N_LABELS, BATCH = 300, 360, 60
 SKILLS = [0.9] * 8 + [0.6] * 6 + [0.1] * 6
 CLASSES = [str(one) for one in range(10)]
 RISK = 0.05
+STRATEGIES = ("Random", "Information")
 
 
 class Library:
@@ -131,35 +132,31 @@ def shift(system: Library | Http, labels: Any, y: Any, rng: np.random.Generator)
 
 
 def saved(trials: list[Trial], way: str) -> list[float]:
-    """Return the share of labels saved, in percent, for every seed."""
+    """Return the share of labels saved, in percent, for every seed that both strategies have."""
     shares = []
-    for seed in sorted({row["seed"] for row in trials}):
-        rows = {row["strategy"]: row for row in trials if (row["way"], row["seed"]) == (way, seed)}
-        if {"Random", "Information"} <= set(rows):
-            goal = smooth(rows["Random"]["accuracy"])[-1]
-            there = np.flatnonzero(smooth(rows["Information"]["accuracy"]) >= goal)
-            shares.append(100 * (1 - BATCH * (there[0] + 1) / N_LABELS) if len(there) else 0.0)
-    return shares
+    for (_, seed), rows in grouped(trials, "way", "seed").items():
+        curves = {row["strategy"]: smooth(row["accuracy"]) for row in rows if row["way"] == way}
+        if len(curves) == len(STRATEGIES):
+            there = np.flatnonzero(curves["Information"] >= curves["Random"][-1])
+            shares.append((seed, 100 * (1 - BATCH * (there[0] + 1) / N_LABELS) if len(there) else 0.0))
+    return [share for _, share in sorted(shares)]
 
 
 def table(trials: list[Trial]) -> str:
     """Return a row for each way."""
-    rows = []
+    found, rows = grouped(trials, "way", "strategy"), []
     for way in ("http", "library"):
-        final = {
-            strategy: [100 * row["accuracy"][-1] for row in trials if (row["way"], row["strategy"]) == (way, strategy)]
-            for strategy in ("Random", "Information")
-        }
-        rows.append([way, *(mean_error(values) for values in final.values()), mean_error(saved(trials, way))])
+        final = ([100 * row["accuracy"][-1] for row in found.get((way, one), [])] for one in STRATEGIES)
+        rows.append([way, *map(mean_error, final), mean_error(saved(trials, way))])
     head = ["way", "random, final accuracy, %", "routed, final accuracy, %"]
     return markdown([*head, "labels saved until random's final accuracy, %"], rows)
 
 
 def points(options: argparse.Namespace) -> list[Trial]:
     """Return every trial that is wanted."""
-    parts = product(options.seeds, ("Random", "Information"), ("library", "http"))
+    parts = product(options.seeds, STRATEGIES, ("library", "http"))
     return [{"way": way, "strategy": strategy, "seed": seed} for seed, strategy, way in parts]
 
 
 if __name__ == "__main__":
-    experiment(__doc__, PATH, trial, points, table, seeds={"nargs": "+", "type": int, "default": [0, 1, 2]})
+    experiment(__doc__, PATH, trial, points, table, seeds=several(range(3), type=int))
