@@ -87,7 +87,6 @@ def trial(folder: Path, **point: Any) -> Trial:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run what is missing."""
     data_sets.mapped(options.cache, "cifar10")
     resume(options, partial(trial, options.cache), list(points(options)), order={"method": METHODS})
 

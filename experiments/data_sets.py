@@ -100,7 +100,6 @@ def load(name: str, *, duplicates: str = "first", images: bool = False, question
 
 
 def folder() -> Path:
-    """Return the folder of the data sets."""
     return Path(os.environ["LABELONCE_DATA"]).resolve()
 
 

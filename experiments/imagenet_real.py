@@ -100,7 +100,6 @@ def fitted(crowd: Crowd, method: str, ann: lo.MultiLabelAnnotations) -> Any:
 
 
 def trial(method: str, votes: int, seed: int) -> record.Trial:
-    """Return what one method reaches."""
     crowd = Crowd()
     if method in ("Google's scores", "released labels"):
         column = crowd.questions["score" if method == "Google's scores" else "real"]

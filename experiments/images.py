@@ -127,7 +127,6 @@ def network(point: Trial, options: dict[str, Any]) -> Any:
 
 
 def model_of(point: Trial, true: Any) -> Any:
-    """Return what is fitted."""
     options = json.loads(point["options"])
     learner, method = network(point, options.pop("learner", {})), point["method"]
     workers: Any = lo.workers.Known(true) if method == "true workers" else None
@@ -296,7 +295,6 @@ def pairs(folder: Path, point: Trial) -> Trial:
 
 
 def points(options: argparse.Namespace) -> Iterator[Trial]:
-    """Yield every trial that is asked for."""
     usual = {"set": "cifar10", "crowd": "hammer-spammer", "quality": 0.2, "redundancy": 1, "tasks": 50_000}
     usual |= {"method": "ours", "epochs": options.epochs, "options": "{}"}
     parts = [one for part in options.part for one in PART[part]]
@@ -308,7 +306,6 @@ def points(options: argparse.Namespace) -> Iterator[Trial]:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run what is missing."""
     asked = list(points(options))
     for name in {point["set"] for point in asked}:
         load(options.cache, name)

@@ -97,7 +97,6 @@ def _from_page(path: Path) -> str:
 
 
 def page() -> str:
-    """Return the whole page."""
     return TEXT.format(experiments=table("experiments"), benchmarks=table("benchmarks"))
 
 

@@ -57,7 +57,6 @@ SIMULATED = {
 
 
 def made(crowd: Crowd, seed: int, n: int = 1000) -> Panel:
-    """Return a simulated panel."""
     rng = np.random.default_rng(seed)
     share = [crowd.balance, 1 - crowd.balance] if crowd.classes == 2 else np.full(crowd.classes, 1 / crowd.classes)
     truth = rng.choice(crowd.classes, n, p=share)

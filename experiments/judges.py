@@ -156,7 +156,6 @@ def _with(trials: list[Trial], gold: int) -> str:
 
 
 def points(options: argparse.Namespace) -> Iterator[Trial]:
-    """Yield every trial that is wanted."""
     for name, gold, seed in product((*SIMULATED, *cuts()), GOLD, range(options.draws)):
         wanted = options.panels in (name, "all", "simulated" if name in SIMULATED else "real")
         if wanted and (gold or name in SIMULATED or seed == 0):

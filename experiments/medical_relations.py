@@ -124,7 +124,6 @@ def trial(method: str, judgements: int, seed: int) -> Trial:
 
 
 def points(options: argparse.Namespace) -> Iterator[Trial]:
-    """Yield every trial that is wanted."""
     for judgements, seed, method in product((ALL, 7, 5, 3, 1), range(options.seeds), (*METHODS, *TEXT)):
         if method in options.methods and (seed == 0 or judgements != ALL or method in TEXT):
             yield {"method": method, "judgements": judgements, "seed": seed}

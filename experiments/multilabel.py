@@ -136,7 +136,6 @@ def candidates(X: Floats, ann: lo.MultiLabelAnnotations, y: Floats, *, many: boo
 
 
 def trial(set: str, crowd: str, quality: float, method: str, seed: int) -> Trial:
-    """Return what one method reaches."""
     if set == "layout":
         X, ann, y, X_test, y_test = layout(seed, int(quality), fixed=crowd == "fixed budget")
     else:
@@ -155,7 +154,6 @@ def trial(set: str, crowd: str, quality: float, method: str, seed: int) -> Trial
 
 
 def points(options: argparse.Namespace) -> Iterator[Trial]:
-    """Yield every trial that is wanted."""
     for name in options.sets:
         crowds = [(crowd, quality) for crowd in CROWDS for quality in QUALITIES]
         if name == "layout":

@@ -115,7 +115,6 @@ def at_power(X: Any, y: Any, annotations: lo.Annotations, power: float) -> Trial
 
 
 def points() -> list[Trial]:
-    """Return every point to measure."""
     found = [("power", next(iter(WORLDS)), 0, power) for power in POWERS]
     for part, amounts in (("overlap", OVERLAP), ("gold", GOLD)):
         found += [(part, world, draw, float(amount)) for draw in DRAWS for world in WORLDS for amount in amounts]

@@ -30,7 +30,6 @@ COCO = (
 
 
 def trials(name: str) -> list[dict[str, Any]]:
-    """Return the trials of an experiment."""
     return read(RESULTS / f"{name}.json")
 
 
@@ -84,7 +83,6 @@ def figure2() -> Iterator[tuple[str, str, str]]:
 
 
 def numbers() -> Iterator[tuple[str, Any, str]]:
-    """Yield the numbers that the paper prints."""
     cifar, tiny, boxes = trials("cifar10_figure1"), trials("tiny_imagenet_figure2"), trials("multilabel")
     truth = mean(cifar, "accuracy", net="resnet20", method="truth", n_tasks=50_000)
     yield "ResNet-20 on true labels of CIFAR-10, accuracy", 91.5, f"{truth:.1f}"

@@ -115,12 +115,10 @@ def trial(world: str, seed: int) -> Trial:
     assert found.accuracy is not None
     return {
         "redundancy": found.redundancy,
-        "by_information": max(found.rows, key=lambda row: row.worth).redundancy,
         "by_true_crowd": planning.plan(truth, **prices, redundancies=GRID).redundancy,
         "expected": [found.accuracy.value, found.accuracy.low, found.accuracy.high],
         "simulated": {row.redundancy: row.simulated for row in found.rows if row.simulated is not None},
         "reached": {r: float((model.predict(X_test) == y_test).mean()) for r, model in models.items()},
-        "pilot_accuracy": float((pilot.predict(X_test) == y_test).mean()),
         "plan_s": round(plan_s, 1),
         "cpu_s": round(time.process_time() - started, 1),
     }
@@ -201,7 +199,6 @@ def picture(trials: list[Trial], path: Path) -> None:
 
 
 def points(options: argparse.Namespace) -> list[Trial]:
-    """Return every trial that is wanted."""
     seeds = range(options.first, options.first + options.seeds)
     return [{"world": world, "seed": seed} for seed in seeds for world in WORLDS if options.world in world]
 

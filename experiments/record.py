@@ -211,7 +211,6 @@ def save(figure: Any, path: Path) -> None:
 
 
 def markdown(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table."""
     lines = ["| " + " | ".join(map(str, cells)) + " |" for cells in (head, *rows)]
     lines.insert(1, "|---" * len(head) + "|")
     return "\n".join(lines) + "\n"

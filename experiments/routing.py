@@ -261,7 +261,6 @@ def figure(trials: list[Trial], path: Path) -> None:
 
 
 def points(asked: argparse.Namespace) -> Iterator[Trial]:
-    """Yield every trial that is wanted."""
     for seed, world, crowd, strategy in product(asked.seeds, asked.worlds, asked.crowds, asked.strategies):
         if crowd != "real" or world == "labelme":
             yield {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}

@@ -153,7 +153,6 @@ def table(trials: list[Trial]) -> str:
 
 
 def points(options: argparse.Namespace) -> list[Trial]:
-    """Return every trial that is wanted."""
     parts = product(options.seeds, STRATEGIES, ("library", "http"))
     return [{"way": way, "strategy": strategy, "seed": seed} for seed, strategy, way in parts]
 
