@@ -14,7 +14,7 @@ from typing import Any
 import data_sets
 import numpy as np
 from aggregators_on_real_crowds import NAMES
-from record import RESULTS, Trial, experiment, markdown
+from record import RESULTS, Trial, experiment, grid, markdown
 
 import labelonce as lo
 
@@ -62,5 +62,5 @@ def table(trials: list[Trial]) -> str:
 
 
 if __name__ == "__main__":
-    points = [{"name": name, "method": one, "gold": gold} for name in NAMES for one in METHODS for gold in (0, 150)]
+    points = grid(name=NAMES, method=METHODS, gold=(0, 150))
     experiment(__doc__, PATH, trial, lambda _: points, table, order={"name": NAMES, "method": list(METHODS)})

@@ -115,5 +115,5 @@ def _cost(costs: list[float | None]) -> str:
 
 
 if __name__ == "__main__":
-    points = [{"market": one, "way": way, "seed": seed} for one in MARKETS for way in WAYS for seed in range(SEEDS)]
+    points = record.grid(market=MARKETS, way=WAYS, seed=range(SEEDS))
     record.experiment(__doc__, PATH, trial, lambda _: points, table, order={"market": MARKETS, "way": WAYS})

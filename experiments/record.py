@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -178,6 +179,11 @@ def renew(options: argparse.Namespace, trial: Callable[[Trial], Trial]) -> None:
 
 def _renewed(trial: Callable[[Trial], Trial], number: int, row: Trial) -> tuple[int, Trial]:
     return number, _quietly(lambda: trial(row), {})
+
+
+def grid(**values: Iterable[Any]) -> list[Trial]:
+    """Return a point for every combination of some values; those of the last key change fastest."""
+    return [dict(zip(values, one, strict=True)) for one in product(*values.values())]
 
 
 def grouped(trials: Iterable[Trial], *keys: str) -> dict[tuple[Any, ...], list[Trial]]:

@@ -13,15 +13,14 @@ tenth of the budget, one label per task, is spent at random first; a worker who 
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from draws import SETS, crew, real_components, shuffled
-from record import RESULTS, Trial, experiment, grouped, markdown, save, several
+from record import RESULTS, Trial, experiment, grid, grouped, markdown, save, several
 
 import labelonce as lo
 from labelonce import routing
@@ -260,10 +259,10 @@ def figure(trials: list[Trial], path: Path) -> None:
     save(drawing, path)
 
 
-def points(asked: argparse.Namespace) -> Iterator[Trial]:
-    for seed, world, crowd, strategy in product(asked.seeds, asked.worlds, asked.crowds, asked.strategies):
-        if crowd != "real" or world == "labelme":
-            yield {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
+def points(options: argparse.Namespace) -> list[Trial]:
+    asked = {"world": options.worlds, "crowd": options.crowds, "strategy": options.strategies}
+    every = [point | {"seed": seed} for seed in options.seeds for point in grid(**asked)]
+    return [point for point in every if point["crowd"] != "real" or point["world"] == "labelme"]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ import argparse
 import sys
 import tempfile
 import time
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))  # where the served pr
 
 import numpy as np
 import pyarrow as pa
-from record import RESULTS, Trial, experiment, grouped, markdown, mean_error, several
+from record import RESULTS, Trial, experiment, grid, grouped, markdown, mean_error, several
 from routing import smooth
 from service_projects import Client, serving
 from sklearn.datasets import load_digits
@@ -153,8 +152,7 @@ def table(trials: list[Trial]) -> str:
 
 
 def points(options: argparse.Namespace) -> list[Trial]:
-    parts = product(options.seeds, STRATEGIES, ("library", "http"))
-    return [{"way": way, "strategy": strategy, "seed": seed} for seed, strategy, way in parts]
+    return grid(way=("library", "http"), strategy=STRATEGIES, seed=options.seeds)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import curves
 import data_sets
 import numpy as np
 from draws import GROUPED, simulated
-from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume, save, several
+from record import RESULTS, Trial, arguments, grid, main, markdown, mean_error, resume, save, several
 
 import labelonce as lo
 
@@ -85,13 +85,11 @@ def trial(folder: Path, **point: Any) -> Trial:
 
 def points(options: argparse.Namespace) -> list[Trial]:
     """Return every trial, one label per image first, then the long ones; the truth is the same for all crowds."""
-    keys = ("crowd", "quality", "redundancy", "seed", "method")
-    asked = product(options.crowds, options.qualities, options.redundancies, options.seeds, options.methods)
-    found = [dict(zip(keys, one, strict=True)) for one in asked]
+    asked = {"crowd": options.crowds, "quality": options.qualities, "redundancy": options.redundancies}
     first = (options.crowds[0], options.qualities[0])
     kept = [
         one
-        for one in found
+        for one in grid(**asked, seed=options.seeds, method=options.methods)
         if (one["redundancy"] > 1 or one["method"] not in ("weighted MV", "EM"))
         and (one["method"] != "truth" or (one["crowd"], one["quality"]) == first)
     ]
@@ -123,11 +121,11 @@ def table(trials: list[Trial]) -> str:
     text = ""
     for measure, name in (("top1", "Top-1"), ("top5", "Top-5")):
         rows = []
-        for place in product(GROUPED, *seen(trials)):
-            at = dict(zip(("crowd", "quality", "redundancy"), place, strict=True))
+        qualities, redundancies = seen(trials)
+        for at in grid(crowd=GROUPED, quality=qualities, redundancy=redundancies):
             cells = [mean_error(values(trials, measure, method=method, **at)) for method in METHODS]
             if any(cells[:-1]):
-                rows.append([*place, *cells])
+                rows.append([*at.values(), *cells])
         text += f"{name}, %\n\n" + markdown(["crowd", "quality", "labels per image", *METHODS], rows) + "\n"
     return text
 
