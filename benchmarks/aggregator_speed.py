@@ -7,18 +7,14 @@ runs. Two classes for KOS, which crowd-kit has only for two; ten for the rest.
 """
 
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from crowd import write_crowd
-from one_core import REPEATS, RESULTS, best_of
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-
-from record import markdown, write, write_text
+from one_core import REPEATS, RESULTS, best_of, keep
+from record import markdown
 
 TWO_CLASSES = {"kos"}
 ITERATIONS = {
@@ -72,9 +68,7 @@ def main() -> None:
             print(json.dumps(rows[-1]), flush=True)
     settings = {"cores used": 1, "best of": REPEATS, "crowd-kit's GLAD": "one run"}
     path = RESULTS / "aggregator_speed.json"
-    write(path, rows, settings=settings, seconds=time.perf_counter() - started)
-    write_text(path.with_suffix(".md"), table(rows))
-    print(table(rows))
+    keep(path, rows, table, started, settings)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,14 @@ read the same Parquet files.
 """
 
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from crowd import SIZES, write_crowd
-from one_core import REPEATS, RESULTS, best_of
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-
-from record import markdown, write, write_text
+from one_core import REPEATS, RESULTS, best_of, keep
+from record import markdown
 
 ROWS = [
     ("labelonce", "majority vote", "1M", 0),
@@ -62,9 +58,7 @@ def main() -> None:
             rows.append(best_of(REPEATS, *row, folder))
             print(json.dumps(rows[-1]), flush=True)
     path, settings = RESULTS / "beside_crowdkit.json", {"cores used": 1, "best of": REPEATS}
-    write(path, rows, settings=settings, seconds=time.perf_counter() - started)
-    write_text(path.with_suffix(".md"), table(rows))
-    print(table(rows))
+    keep(path, rows, table, started, settings)
 
 
 if __name__ == "__main__":

@@ -7,23 +7,18 @@ installed.
     python benchmarks/mbem_learners.py    # about two CPU minutes, with OMP_NUM_THREADS=1
 """
 
-import sys
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from one_core import RESULTS
+from one_core import RESULTS, keep
+from record import Trial, markdown
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-
-from record import Trial, markdown, write, write_text
 
 import labelonce as lo
 
@@ -97,8 +92,7 @@ def main() -> None:
         rows.append(trial(name, make))
         print(rows[-1], flush=True)
     path = RESULTS / "mbem_learners.json"
-    write(path, rows, settings={"tasks": N_TASKS, "features": N_FEATURES}, seconds=time.perf_counter() - started)
-    write_text(path.with_suffix(".md"), table(rows))
+    keep(path, rows, table, started, {"tasks": N_TASKS, "features": N_FEATURES})
 
 
 if __name__ == "__main__":

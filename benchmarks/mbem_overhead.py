@@ -16,11 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from one_core import RESULTS, printed_by
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-
-from record import markdown, write, write_text
+from one_core import RESULTS, keep, printed_by
+from record import markdown
 
 from labelonce import simulate
 
@@ -80,9 +77,7 @@ def main() -> None:
                 rows.append(measure(kind, work, folder))
                 print(json.dumps(rows[-1]), flush=True)
     path = RESULTS / "mbem_overhead.json"
-    write(path, rows, settings={"cores used": 1}, seconds=time.perf_counter() - started)
-    write_text(path.with_suffix(".md"), table(rows))
-    print(table(rows))
+    keep(path, rows, table, started, {"cores used": 1})
 
 
 if __name__ == "__main__":

@@ -20,14 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from one_core import ONE_THREAD, RESULTS
+from one_core import ONE_THREAD, RESULTS, keep
+from record import Trial, markdown
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-
-from record import Trial, markdown, write, write_text
 
 import labelonce as lo
 from labelonce.learning import _choice, _mbem
@@ -143,8 +140,7 @@ def main() -> None:
         rows.append(row)
         print(row, flush=True)
     settings = {"repeats": options.repeats, "cores": os.cpu_count()}
-    write(options.output, rows, settings=settings, seconds=time.perf_counter() - started)
-    write_text(options.output.with_suffix(".md"), table(rows))
+    keep(options.output, rows, table, started, settings)
 
 
 if __name__ == "__main__":

@@ -7,20 +7,16 @@ CPU seconds on one thread, the median of three trials by their ratio.
 """
 
 import os
-import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
-from one_core import ONE_THREAD, REPEATS, RESULTS
+from one_core import ONE_THREAD, REPEATS, RESULTS, keep
 
 os.environ |= ONE_THREAD
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-
 import numpy as np
 from crowd import N_CLASSES, REDUNDANCY, SIZES
-from record import markdown, write, write_text
+from record import markdown
 
 import labelonce as lo
 from labelonce._types import Codes
@@ -88,9 +84,7 @@ def main() -> None:
         trials = sorted((trial(kind, *data) for _ in range(REPEATS)), key=lambda row: float(row["full fits"]))
         rows.append(trials[REPEATS // 2])
     path = RESULTS / "online_speed.json"
-    write(path, rows, settings={"median of": REPEATS}, seconds=time.perf_counter() - started)
-    write_text(path.with_suffix(".md"), table(rows))
-    print(table(rows))
+    keep(path, rows, table, started, {"median of": REPEATS})
 
 
 if __name__ == "__main__":

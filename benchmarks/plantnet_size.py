@@ -14,16 +14,12 @@ import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from measure import report
-from one_core import RESULTS
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-
-from record import markdown, write, write_text
+from one_core import RESULTS, keep
+from record import markdown
 
 import labelonce as lo
 from labelonce import workers
@@ -108,6 +104,4 @@ if __name__ == "__main__":
             done = subprocess.run(work, env=one, capture_output=True, text=True, check=True)
             rows.append(json.loads(done.stdout))
             print(rows[-1], flush=True)
-    write(RESULTS / "plantnet_size.json", rows, seconds=time.perf_counter() - started)
-    write_text(RESULTS / "plantnet_size.md", table(rows))
-    print(table(rows))
+    keep(RESULTS / "plantnet_size.json", rows, table, started)

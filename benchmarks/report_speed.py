@@ -5,7 +5,6 @@ Ids are strings, as users have.
 python benchmarks/report_speed.py
 """
 
-import sys
 import tempfile
 import time
 import warnings
@@ -15,11 +14,8 @@ from typing import Any
 import numpy as np
 from crowd import N_CLASSES
 from measure import peak_mb
-from one_core import RESULTS
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-
-from record import markdown, write, write_text
+from one_core import RESULTS, keep
+from record import markdown
 
 import labelonce as lo
 
@@ -69,6 +65,4 @@ def table(rows: list[dict[str, Any]]) -> str:
 if __name__ == "__main__":
     started = time.perf_counter()
     rows = [measure(*size) for size in SIZES]
-    write(RESULTS / "report_speed.json", rows, seconds=time.perf_counter() - started)
-    write_text(RESULTS / "report_speed.md", table(rows))
-    print(table(rows))
+    keep(RESULTS / "report_speed.json", rows, table, started)

@@ -8,19 +8,15 @@ one thread: median, the 99th percentile, and the slowest call. Memory is what th
 """
 
 import os
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
-from one_core import ONE_THREAD, RESULTS
+from one_core import ONE_THREAD, RESULTS, keep
 
 os.environ |= ONE_THREAD
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-
 import numpy as np
 from measure import peak_mb
-from record import markdown, write, write_text
+from record import markdown
 
 import labelonce as lo
 
@@ -95,9 +91,7 @@ def main() -> None:
         for may_decline in (False, True)
     ]
     path = RESULTS / "routing_speed.json"
-    write(path, rows, settings={"calls": N_CALLS}, seconds=time.perf_counter() - started)
-    write_text(path.with_suffix(".md"), table(rows))
-    print(table(rows))
+    keep(path, rows, table, started, {"calls": N_CALLS})
 
 
 if __name__ == "__main__":

@@ -25,11 +25,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from one_core import RESULTS
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-
-from record import markdown, read, write, write_text
+from one_core import RESULTS, keep
+from record import markdown, read
 
 SIZES = {"1M": 10**6, "10M": 10**7, "100M": 10**8, "1B": 10**9}
 N_CLASSES, N_WORKERS, REDUNDANCY, DAYS = 10, 10_000, 10, 20
@@ -184,6 +181,4 @@ if __name__ == "__main__":
     for name in chosen.sizes:
         found = [row for row in found if row["size"] != name] + one_size(name, chosen)
         found.sort(key=lambda row: SIZES[row["size"]])
-        write(RESULTS / "scale.json", found, seconds=time.perf_counter() - began)
-        write_text(RESULTS / "scale.md", table(found))
-    print(table(found))
+        keep(RESULTS / "scale.json", found, table, began)

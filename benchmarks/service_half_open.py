@@ -22,12 +22,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from one_core import RESULTS
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-sys.path.append(str(Path(__file__).parents[1] / "tests"))  # where the simulated workers are
-
-from record import markdown, write, write_text
+from one_core import RESULTS, keep
+from record import markdown
 from service_crowd import Log, Server, Wire
 from service_load import at_work, in_ms, project_of
 
@@ -145,9 +141,7 @@ def main() -> None:
         folder = Path(tempfile.mkdtemp())
         rows.append(measured(folder, kind, options.seconds, half_open, files))
         shutil.rmtree(folder, ignore_errors=True)
-        write(options.out, rows, settings=settings, seconds=time.perf_counter() - started)
-        write_text(options.out.with_suffix(".md"), table(rows))
-    print(table(rows))
+        keep(options.out, rows, table, started, settings)
 
 
 if __name__ == "__main__":

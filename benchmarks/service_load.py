@@ -17,21 +17,16 @@ import asyncio
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from one_core import RESULTS
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-sys.path.append(str(Path(__file__).parents[1] / "tests"))  # where the simulated workers are
-
 import numpy as np
 import pyarrow as pa
-from record import markdown, write, write_text
+from one_core import RESULTS, keep
+from record import markdown
 from service_crowd import Log, Server, Wire, work
 
 import labelonce as lo
@@ -188,8 +183,7 @@ def main() -> None:
 
     def note(row: dict[str, Any]) -> None:
         rows.append(row)
-        write(options.out, rows, settings=settings, seconds=time.perf_counter() - started)
-        write_text(options.out.with_suffix(".md"), table(rows))
+        keep(options.out, rows, table, started, settings)
 
     rows: list[dict[str, Any]] = []
     project = project_of(folder, N_TASKS, N_BEFORE)
@@ -203,7 +197,6 @@ def main() -> None:
     finally:
         server.kill(signal.SIGTERM)  # which ends its refit, too
         shutil.rmtree(folder, ignore_errors=True)
-    print(table(rows))
 
 
 if __name__ == "__main__":

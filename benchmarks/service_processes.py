@@ -18,20 +18,15 @@ import os
 import random
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from one_core import RESULTS
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-sys.path.append(str(Path(__file__).parents[1] / "tests"))  # where the simulated workers are
-
+from one_core import RESULTS, keep
 from postgres_server import Postgres
-from record import markdown, write, write_text
+from record import markdown
 from service_crowd import Log, Server, Wire, held_twice
 from service_load import PAUSE, at_work, in_ms, kill_row, project_of
 
@@ -167,9 +162,7 @@ def main() -> None:
 
     def note(found: list[dict[str, Any]]) -> None:
         rows.extend(found)
-        write(options.out, rows, settings=settings, seconds=time.perf_counter() - started)
-        write_text(options.out.with_suffix(".md"), table(rows))
-        print(table(found), flush=True)
+        keep(options.out, rows, table, started, settings)
 
     postgres = Postgres()
     try:

@@ -16,20 +16,15 @@ import asyncio
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import time
 import urllib.request
 from pathlib import Path
 from typing import Any
 
-from one_core import RESULTS
-
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
-sys.path.append(str(Path(__file__).parents[1] / "tests"))  # where the simulated workers are
-
 import numpy as np
-from record import markdown, write, write_text
+from one_core import RESULTS, keep
+from record import markdown
 from service_crowd import Server, Wire
 from service_load import CLASSES, in_ms, project_of
 
@@ -132,8 +127,9 @@ def fill(project: Project, names: list[str], rows: list[tuple[int, int, str]]) -
     store.close()
 
 
-def table(row: dict[str, Any]) -> str:
+def table(rows: list[dict[str, Any]]) -> str:
     """Return what was measured as two tables."""
+    (row,) = rows
     head = ["answers", "memory of the service, MB", "answers per second"]
     lines = [
         [f"{one['answers']:,}", f"{one['megabytes']:.0f}", f"{one['per_second']:.0f}" if "per_second" in one else ""]
@@ -142,11 +138,8 @@ def table(row: dict[str, Any]) -> str:
     named = {"start": "start, no fit", "start_cpu": "of the processor", "start_with_fit": "start, with a fit"}
     named |= {"start_with_fit_cpu": "of the processor, too", "refit_seconds": "refit"}
     seconds = {f"{said}, s": f"{row[name]:.1f}" for name, said in named.items() if name in row}
-    more = {
-        "answers": f"{row['answers']:,}",
-        "MB": f"{row['megabytes_started']:.0f}",
-        f"MB after {MORE:,} more requests": f"{row['megabytes_after_more']:.0f}",
-    }
+    more = {"answers": f"{row['answers']:,}", "MB": f"{row['megabytes_started']:.0f}"}
+    more[f"MB after {MORE:,} more requests"] = f"{row['megabytes_after_more']:.0f}"
     if "next_meanwhile" in row:
         times = ", ".join(f"{value:.0f}" for value in row["next_meanwhile"].values())
         more["next during the refit, ms: median, p99, slowest"] = times
@@ -167,7 +160,7 @@ def main() -> None:
     options = parser.parse_args()
     began, folder = time.perf_counter(), Path(tempfile.mkdtemp())
     project = project_of(folder, options.tasks, 0, requests_per_second=10_000.0)
-    names = [f"w{i}" for i in range(N_WORKERS)]
+    names, settings = [f"w{i}" for i in range(N_WORKERS)], {"workers": N_WORKERS, "classes": len(CLASSES)}
     tokens, admin = list(project.add_workers(names).values()), project.add_admin()
     server = Server(project.folder)
     try:
@@ -184,7 +177,7 @@ def main() -> None:
         asyncio.run(asked(server, tokens, MORE))
         row |= {"megabytes_started": before, "megabytes_after_more": megabytes(server)}
         row["load_average"] = os.getloadavg()[0]
-        keep(row, options.out, time.perf_counter() - began)  # on a busy machine the fit may take long
+        keep(options.out, [row], table, began, settings)  # on a busy machine the fit may take long
         if options.no_refit:
             return
         row |= asyncio.run(fitted(server, tokens[0], admin))
@@ -192,14 +185,7 @@ def main() -> None:
     finally:
         server.kill(signal.SIGTERM)
         shutil.rmtree(folder, ignore_errors=True)
-    keep(row, options.out, time.perf_counter() - began)
-    print(table(row))
-
-
-def keep(row: dict[str, Any], path: Path, seconds: float) -> None:
-    """Write the results."""
-    write(path, [row], settings={"workers": N_WORKERS, "classes": len(CLASSES)}, seconds=seconds)
-    write_text(path.with_suffix(".md"), table(row))
+    keep(options.out, [row], table, began, settings)
 
 
 if __name__ == "__main__":

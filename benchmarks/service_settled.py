@@ -23,8 +23,8 @@ sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.
 import numpy as np
 import pyarrow as pa
 from draws import checkerboard, digits, made_up
-from one_core import RESULTS
-from record import markdown, write, write_text
+from one_core import RESULTS, keep
+from record import markdown
 
 import labelonce as lo
 from labelonce.service import Project
@@ -136,9 +136,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 rows += shift(name, seed, options.tasks, Path(folder))
             settings = {"tasks": options.tasks, "risk": RISK, "batch": BATCH, "cores": os.cpu_count()}
-            write(options.out, rows, settings=settings, seconds=time.perf_counter() - started)
-            write_text(options.out.with_suffix(".md"), table(rows))
-    print(table(rows))
+            keep(options.out, rows, table, started, settings)
 
 
 if __name__ == "__main__":
