@@ -29,7 +29,7 @@ os.environ |= ONE_THREAD
 
 import numpy as np
 from measure import peak_mb
-from record import markdown, read, write, write_text
+from record import read, tabulated, write, write_text
 
 import labelonce as lo
 from labelonce._kernels import label_slots, make_slot_evidence
@@ -161,14 +161,15 @@ JOBS: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Return the rows as a table."""
-    columns = {"what": ("", ""), "cpu_s": ("CPU s (on a GPU: s)", ".3g"), "median_s": ("median", ".3g")}
-    columns |= {"sums_s": ("of it sums over labels", ".3f"), "training_s": ("of it training", ".1f")}
-    columns |= {"peak_gb": ("peak GB", ".2f"), "accuracy": ("posterior right", ".3f")}
-    columns |= {"vote": ("top-1 of the vote", ".3f"), "top1": ("top-1", ".3f"), "truth": ("top-1 of the truth", ".3f")}
-    rows = [row | {"peak_gb": row["peak_mb"] / 1024} for row in rows]
-    cells = ([format(row[key], form) if key in row else "" for key, (_, form) in columns.items()] for row in rows)
-    return markdown([name for name, _ in columns.values()], cells)
+    columns = {"": "{what}", "CPU s (on a GPU: s)": "{cpu_s:.3g}", "median": "{median_s:.3g}"}
+    columns |= {
+        "of it sums over labels": "{sums_s:.3f}",
+        "of it training": "{training_s:.1f}",
+        "peak GB": "{peak_gb:.2f}",
+    }
+    columns |= {"posterior right": "{accuracy:.3f}", "top-1 of the vote": "{vote:.3f}", "top-1": "{top1:.3f}"}
+    columns["top-1 of the truth"] = "{truth:.3f}"
+    return tabulated([row | {"peak_gb": row["peak_mb"] / 1024} for row in rows], columns)
 
 
 def main() -> None:

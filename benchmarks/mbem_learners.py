@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from one_core import RESULTS, keep
-from record import Trial, markdown
+from record import Trial, tabulated
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -72,16 +72,10 @@ def trial(name: str, make: Callable[[], Any]) -> Trial:
 
 
 def table(rows: list[Trial]) -> str:
-    """Return one row per learner."""
-    head = ["learner", "plain fit, CPU s", "MBEM, CPU s", "fits", "accuracy of the plain fit", "accuracy of MBEM"]
-    return markdown(
-        head,
-        [
-            [row["learner"], f"{row['plain cpu_s']:.2f}", f"{row['MBEM cpu_s']:.1f}", row["fits"]]
-            + [f"{100 * row[f'{method} accuracy']:.1f}" for method in ("plain", "MBEM")]
-            for row in rows
-        ],
-    )
+    columns = {"learner": "{learner}", "plain fit, CPU s": "{plain cpu_s:.2f}", "MBEM, CPU s": "{MBEM cpu_s:.1f}"}
+    columns |= {"fits": "{fits}", "accuracy of the plain fit": "{plain %:.1f}", "accuracy of MBEM": "{MBEM %:.1f}"}
+    in_percent = ({f"{method} %": 100 * row[f"{method} accuracy"] for method in ("plain", "MBEM")} for row in rows)
+    return tabulated([row | more for row, more in zip(rows, in_percent, strict=True)], columns)
 
 
 def main() -> None:

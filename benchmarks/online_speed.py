@@ -16,7 +16,7 @@ from one_core import ONE_THREAD, REPEATS, RESULTS, keep
 os.environ |= ONE_THREAD
 import numpy as np
 from crowd import N_CLASSES, REDUNDANCY, SIZES
-from record import markdown
+from record import tabulated
 
 import labelonce as lo
 from labelonce._types import Codes
@@ -65,14 +65,9 @@ def trial(kind: Any, ann: lo.Annotations, parts: list[lo.Annotations], y_true: C
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Return the rows as a table."""
-    head = ["method", "full fit, CPU s", "100 batches, CPU s", "in full fits", "accuracy, full", "accuracy, batches"]
-    lines = []
-    for row in rows:
-        numbers = [f"{row[key]:.2f}" for key in ("full_s", "online_s", "full fits")]
-        numbers += [f"{row[key]:.4f}" for key in ("full accuracy", "online accuracy", "same labels")]
-        lines.append([row["method"], *numbers])
-    return markdown([*head, "same labels"], lines)
+    columns = {"method": "{method}", "full fit, CPU s": "{full_s:.2f}", "100 batches, CPU s": "{online_s:.2f}"}
+    columns |= {"in full fits": "{full fits:.2f}", "accuracy, full": "{full accuracy:.4f}"}
+    return tabulated(rows, columns | {"accuracy, batches": "{online accuracy:.4f}", "same labels": "{same labels:.4f}"})
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from measure import report
 from one_core import RESULTS, keep
-from record import markdown
+from record import tabulated
 
 import labelonce as lo
 from labelonce import workers
@@ -73,23 +73,9 @@ def run(kind: str, name: str) -> None:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Return CPU seconds, memory and accuracy of each method."""
-    head = ["crowd", "method", "labels", "CPU seconds", "peak memory, MB", "of which the labels", "accuracy"]
-    return markdown(
-        head,
-        [
-            [
-                row["crowd"],
-                row["method"],
-                f"{row['annotations']:,}",
-                f"{row['cpu_s']:.1f}",
-                f"{row['peak_mb']:,.0f}",
-                f"{row['before_mb']:,.0f}",
-                f"{row['accuracy']:.3f}",
-            ]
-            for row in rows
-        ],
-    )
+    columns = {"crowd": "{crowd}", "method": "{method}", "labels": "{annotations:,}", "CPU seconds": "{cpu_s:.1f}"}
+    columns |= {"peak memory, MB": "{peak_mb:,.0f}", "of which the labels": "{before_mb:,.0f}"}
+    return tabulated(rows, columns | {"accuracy": "{accuracy:.3f}"})
 
 
 if __name__ == "__main__":

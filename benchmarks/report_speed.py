@@ -15,7 +15,7 @@ import numpy as np
 from crowd import N_CLASSES
 from measure import peak_mb
 from one_core import RESULTS, keep
-from record import markdown
+from record import tabulated
 
 import labelonce as lo
 
@@ -56,10 +56,8 @@ def measure(method: str, n_tasks: int, redundancy: int, n_workers: int) -> dict[
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    head = ["method", "annotations", "workers", "seconds", "size of the file, MB", "peak memory, MB"]
-    names = ("seconds", "megabytes", "peak_mb")
-    counts = ([row["method"], f"{row['annotations']:,}", f"{row['workers']:,}"] for row in rows)
-    return markdown(head, ([*count, *(row[name] for name in names)] for count, row in zip(counts, rows, strict=True)))
+    columns = {"method": "{method}", "annotations": "{annotations:,}", "workers": "{workers:,}", "seconds": "{seconds}"}
+    return tabulated(rows, columns | {"size of the file, MB": "{megabytes}", "peak memory, MB": "{peak_mb}"})
 
 
 if __name__ == "__main__":

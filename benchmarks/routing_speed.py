@@ -16,7 +16,7 @@ from one_core import ONE_THREAD, RESULTS, keep
 os.environ |= ONE_THREAD
 import numpy as np
 from measure import peak_mb
-from record import markdown
+from record import tabulated
 
 import labelonce as lo
 
@@ -67,19 +67,12 @@ def trial(name: str, n_tasks: int, *, may_decline: bool) -> dict[str, Any]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Return the rows as a table."""
-    kinds = ("next", "add", "batch of 100")
-    head = ["tasks", "may decline", *(f"{kind}, ms: median, p99, slowest" for kind in kinds), "memory, MB"]
-    lines = [
-        [
-            row["tasks"],
-            "yes" if row["may decline"] else "no",
-            *(", ".join(f"{value:.2f}" for value in row[kind].values()) for kind in kinds),
-            f"{row['peak_mb']:.0f}",
-        ]
-        for row in rows
-    ]
-    return markdown(head, lines)
+    columns = {"tasks": "{tasks}", "may decline": "{declines}"}
+    for kind in ("next", "add", "batch of 100"):
+        times = (f"{{{kind}[{part}]:.2f}}" for part in ("median", "p99", "most"))
+        columns[f"{kind}, ms: median, p99, slowest"] = ", ".join(times)
+    rows = [row | {"declines": "yes" if row["may decline"] else "no"} for row in rows]
+    return tabulated(rows, columns | {"memory, MB": "{peak_mb:.0f}"})
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from one_core import RESULTS, keep
-from record import markdown, read
+from record import read, tabulated
 
 SIZES = {"1M": 10**6, "10M": 10**7, "100M": 10**8, "1B": 10**9}
 N_CLASSES, N_WORKERS, REDUNDANCY, DAYS = 10, 10_000, 10, 20
@@ -150,24 +150,10 @@ def one_size(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    head = ["labels", "step", "seconds", "CPU seconds", "iterations", "own memory, MB", "pages of files, MB"]
-    head += ["written, GB", "accuracy", "load average"]
-    cells = [
-        [
-            row["size"],
-            row["step"],
-            f"{row['seconds']:,.0f}",
-            f"{row['cpu_s']:,.0f}",
-            str(row["iterations"] or ""),
-            f"{row['own_mb']:,.0f}",
-            f"{row['files_mb']:,.0f}",
-            f"{row['output_gb']:.2f}",
-            f"{row['accuracy']:.4f}" if "accuracy" in row else "",
-            f"{row['load']:.1f}",
-        ]
-        for row in rows
-    ]
-    return markdown(head, cells)
+    columns = {"labels": "{size}", "step": "{step}", "seconds": "{seconds:,.0f}", "CPU seconds": "{cpu_s:,.0f}"}
+    columns |= {"iterations": "{rounds}", "own memory, MB": "{own_mb:,.0f}", "pages of files, MB": "{files_mb:,.0f}"}
+    columns |= {"written, GB": "{output_gb:.2f}", "accuracy": "{accuracy:.4f}", "load average": "{load:.1f}"}
+    return tabulated([row | {"rounds": row["iterations"] or ""} for row in rows], columns)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ it has to close the oldest ones all the time. Everything is on loopback, bounded
 
 import argparse
 import asyncio
-import os
 import shutil
 import signal
 import subprocess
@@ -23,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from one_core import RESULTS, keep
-from record import markdown
+from record import tabulated
 from service_crowd import Log, Server, Wire
-from service_load import at_work, in_ms, project_of
+from service_load import LOAD, TIMES, at_work, in_ms, project_of, times, waited, with_refused
 
 N_TASKS, N_WORKERS, PAUSE, EVERY = 20_000, 20, 0.5, 0.2
 HALVES = [b"", b"GET /api/me HTTP/1.1\r\nX-a: ", b"POST /api/skips HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"]
@@ -69,11 +68,7 @@ async def honest(server: Server, tokens: dict[str, str], seconds: float) -> dict
         wire.close()
         await asyncio.sleep(EVERY)
     await asyncio.gather(*going)
-    codes = {str(code): n for code, n in log.codes.items()}
-    return {name: in_ms(found) for name, found in (log.seconds | {"new": new}).items()} | {
-        "failed": failed,
-        "codes": codes,
-    }
+    return waited(log, seconds) | {"new": in_ms(new), "failed": failed}
 
 
 def measured(folder: Path, kind: str, seconds: float, n: int, files: int | None) -> dict[str, Any]:
@@ -99,28 +94,14 @@ def measured(folder: Path, kind: str, seconds: float, n: int, files: int | None)
         opened = int(attacker.communicate()[0]) if attacker else 0
     finally:
         server.kill(signal.SIGTERM)
-    row |= {"kind": kind, "half_open": n, "opened": opened, "log_bytes": log.stat().st_size}
-    return row | {"load_average": os.getloadavg()[0]}
+    return row | {"kind": kind, "half_open": n, "opened": opened, "log_bytes": log.stat().st_size}
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Return the rows as a table."""
-    head = ["", "half-open", "opened in all", "next, ms: median, p99, slowest", "post, ms: median, p99, slowest"]
-    head += ["new connection, ms: median, p99, slowest", "failed", "no 200", "bytes of log", "load average"]
-    lines = [
-        [
-            row["kind"],
-            f"{row['half_open']:,}",
-            f"{row['opened']:,}",
-            *(", ".join(f"{value:.0f}" for value in row[kind].values()) for kind in ("next", "post", "new")),
-            row["failed"],
-            sum(n for code, n in row["codes"].items() if code != "200"),
-            f"{row['log_bytes']:,}",
-            f"{row['load_average']:.1f} on {os.cpu_count()} cores",
-        ]
-        for row in rows
-    ]
-    return markdown(head, lines)
+    columns = {"": "{kind}", "half-open": "{half_open:,}", "opened in all": "{opened:,}", **TIMES}
+    columns |= {"new connection, ms: median, p99, slowest": times("new"), "failed": "{failed}", "no 200": "{refused}"}
+    columns |= {"bytes of log": "{log_bytes:,}", "load average": LOAD}
+    return tabulated(map(with_refused, rows), columns)
 
 
 def main() -> None:

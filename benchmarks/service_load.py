@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from one_core import RESULTS, keep
-from record import markdown
+from record import tabulated
 from service_crowd import Log, Server, Wire, work
 
 import labelonce as lo
@@ -93,6 +93,25 @@ def in_ms(seconds: list[float]) -> dict[str, float]:
     return {"median": float(np.median(ms)), "p99": float(np.percentile(ms, 99)), "most": float(ms.max())}
 
 
+async def refitting(wire: Wire, until: float, every: float) -> float:
+    """Refit whenever no refit runs, until some time, and return the share of looks at the service that found one."""
+    looks = fitting = 0
+    while time.monotonic() < until:
+        await asyncio.sleep(every)
+        _, progress = await wire.ask("GET", "/api/progress")
+        looks, fitting = looks + 1, fitting + progress["fitting"]
+        if not progress["fitting"]:
+            await wire.ask("POST", "/api/refit")
+    return fitting / looks
+
+
+def waited(log: Log, seconds: float) -> dict[str, Any]:
+    """Return requests a second, how long they took and how they were answered."""
+    found: dict[str, Any] = {"requests_per_second": sum(map(len, log.seconds.values())) / seconds}
+    found |= {name: in_ms(taken) for name, taken in log.seconds.items()}
+    return found | {"codes": {str(code): n for code, n in log.codes.items()}, "load_average": os.getloadavg()[0]}
+
+
 async def under_load(server: Server, tokens: dict[str, str], admin: str, seconds: float) -> dict[str, Any]:
     """Return how long requests took while a refit was running."""
     log, wire = Log(), Wire(server.port, admin)
@@ -103,24 +122,15 @@ async def under_load(server: Server, tokens: dict[str, str], admin: str, seconds
     log.seconds, log.codes = {"next": [], "post": []}, {}
     late = asyncio.create_task(lateness(lambda: time.monotonic() < until - 1))
     assert server.process is not None
-    before = (time.process_time(), *cpu_seconds(server.process.pid))
-    started, fitting, looks = time.monotonic(), 0, 0
-    while time.monotonic() < until - 1:
-        await asyncio.sleep(1)
-        _, progress = await wire.ask("GET", "/api/progress")
-        looks, fitting = looks + 1, fitting + progress["fitting"]
-        if not progress["fitting"]:
-            await wire.ask("POST", "/api/refit")
+    before, started = (time.process_time(), *cpu_seconds(server.process.pid)), time.monotonic()
+    fitting = await refitting(wire, until - 1, 1)
     taken = time.monotonic() - started
     after = (time.process_time(), *cpu_seconds(server.process.pid))
     cores = [(then - now) / taken for now, then in zip(before, after, strict=True)]
     await asyncio.gather(*going)
     wire.close()
-    row: dict[str, Any] = {"kind": "load", "seconds": taken, "codes": {str(code): n for code, n in log.codes.items()}}
-    row |= {"requests_per_second": sum(map(len, log.seconds.values())) / taken, "fitting": fitting / looks}
-    row |= {name: in_ms(found) for name, found in log.seconds.items()} | {"late": in_ms(await late)}
-    row |= {"cores": dict(zip(("workers", "service", "refits"), cores, strict=True))}
-    return row | {"load_average": os.getloadavg()[0]}
+    row: dict[str, Any] = {"kind": "load", "seconds": taken, "fitting": fitting} | waited(log, taken)
+    return row | {"late": in_ms(await late), "cores": dict(zip(("workers", "service", "refits"), cores, strict=True))}
 
 
 async def with_kills(server: Server, tokens: dict[str, str], n_kills: int) -> Log:
@@ -149,26 +159,35 @@ def kill_row(project: Project, log: Log, n_kills: int) -> dict[str, Any]:
     return {"kind": "kill", "kills": n_kills, "acknowledged": len(log.kept), "lost": lost, "twice": twice}
 
 
+def times(kind: str) -> str:
+    """Return the format of what `in_ms` returns."""
+    return ", ".join(f"{{{kind}[{part}]:.0f}}" for part in ("median", "p99", "most"))
+
+
+TIMES = {f"{kind}, ms: median, p99, slowest": times(kind) for kind in ("next", "post")}
+LOAD = "{load_average:.1f} on " + f"{os.cpu_count()} cores"
+
+
+def with_refused(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the number of answers that were no 200."""
+    return row | {"refused": sum(n for code, n in row["codes"].items() if code != "200")}
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as two tables."""
-    load = [row for row in rows if row["kind"] == "load"]
-    head = ["requests per second", "next, ms: median, p99, slowest", "post, ms: median, p99, slowest"]
-    head += ["of that the workers' own, ms", "time with a refit running", "cores: workers, service, refits"]
-    head += ["answers that were no 200", "load average of the machine"]
-    lines = [
-        [
-            f"{row['requests_per_second']:.0f}",
-            *(", ".join(f"{value:.0f}" for value in row[kind].values()) for kind in ("next", "post", "late")),
-            f"{row['fitting']:.0%}",
-            ", ".join(f"{value:.2f}" for value in row["cores"].values()),
-            sum(n for code, n in row["codes"].items() if code != "200"),
-            f"{row['load_average']:.1f} on {os.cpu_count()} cores",
-        ]
-        for row in load
-    ]
-    kills = [[row["kills"], row["acknowledged"], row["lost"], row["twice"]] for row in rows if row["kind"] == "kill"]
-    kill_head = ["kill -9", "acknowledged answers", "lost", "there twice"]
-    return "\n".join([markdown(head, lines), *([markdown(kill_head, kills)] if kills else [])])
+    columns = {
+        "requests per second": "{requests_per_second:.0f}",
+        **TIMES,
+        "of that the workers' own, ms": times("late"),
+    }
+    columns |= {"time with a refit running": "{fitting:.0%}"}
+    columns["cores: workers, service, refits"] = "{cores[workers]:.2f}, {cores[service]:.2f}, {cores[refits]:.2f}"
+    columns |= {"answers that were no 200": "{refused}", "load average of the machine": LOAD}
+    tables = [tabulated([with_refused(row) for row in rows if row["kind"] == "load"], columns)]
+    if kills := [row for row in rows if row["kind"] == "kill"]:
+        columns = {"kill -9": "{kills}", "acknowledged answers": "{acknowledged}"}
+        tables.append(tabulated(kills, columns | {"lost": "{lost}", "there twice": "{twice}"}))
+    return "\n".join(tables)
 
 
 def main() -> None:

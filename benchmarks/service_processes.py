@@ -14,7 +14,6 @@ them. With `--sqlite` one service on SQLite is measured, too, for comparison.
 
 import argparse
 import asyncio
-import os
 import random
 import shutil
 import signal
@@ -26,9 +25,9 @@ from typing import Any
 
 from one_core import RESULTS, keep
 from postgres_server import Postgres
-from record import markdown
+from record import tabulated
 from service_crowd import Log, Server, Wire, held_twice
-from service_load import PAUSE, at_work, in_ms, kill_row, project_of
+from service_load import LOAD, PAUSE, TIMES, at_work, kill_row, project_of, refitting, waited, with_refused
 
 from labelonce.service import Project
 
@@ -57,23 +56,12 @@ async def under_load(servers: list[Server], tokens: dict[str, str], admin: str, 
     going = at_work(ports, tokens, lambda: time.monotonic() < until, log, pause)
     await asyncio.sleep(3)  # until everybody is at work
     log.seconds, log.codes = {"next": [], "post": []}, {}
-    started, looks, fitting = time.monotonic(), 0, 0
-    while time.monotonic() < until - 0.5:
-        await asyncio.sleep(0.5)
-        _, progress = await wire.ask("GET", "/api/progress")
-        looks, fitting = looks + 1, fitting + progress["fitting"]
-        if not progress["fitting"]:
-            await wire.ask("POST", "/api/refit")
-    taken = time.monotonic() - started
-    row: dict[str, Any] = {
-        "requests_per_second": sum(map(len, log.seconds.values())) / taken,
-        "fitting": fitting / looks,
-    }
-    row |= {name: in_ms(found) for name, found in log.seconds.items()}
+    started = time.monotonic()
+    fitting = await refitting(wire, until - 0.5, 0.5)
+    row = {"fitting": fitting} | waited(log, time.monotonic() - started)
     await asyncio.gather(*going)
     wire.close()
-    codes = {str(code): n for code, n in log.codes.items()}
-    return row | {"codes": codes, "held_twice": held_twice(log), "load_average": os.getloadavg()[0]}
+    return row | {"codes": {str(code): n for code, n in log.codes.items()}, "held_twice": held_twice(log)}
 
 
 async def with_kills(servers: list[Server], postgres: Postgres, tokens: dict[str, str], n_kills: int) -> Any:
@@ -105,34 +93,17 @@ async def with_kills(servers: list[Server], postgres: Postgres, tokens: dict[str
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as two tables."""
-    head = ["services", "workers", "requests per second", "next, ms: median, p99, slowest"]
-    head += ["post, ms: median, p99, slowest", "time with a refit running", "answers that were no 200"]
-    head += ["tasks out twice", "load average of the machine"]
-    lines = [
-        [
-            row["services"],
-            "paced" if row["kind"] == "paced" else "as fast as it goes",
-            f"{row['requests_per_second']:.0f}",
-            *(", ".join(f"{value:.0f}" for value in row[kind].values()) for kind in ("next", "post")),
-            f"{row['fitting']:.0%}",
-            sum(n for code, n in row["codes"].items() if code != "200"),
-            row["held_twice"],
-            f"{row['load_average']:.1f} on {os.cpu_count()} cores",
-        ]
-        for row in rows
-        if row["kind"] != "kill"
-    ]
-    kills = [
-        [
-            row["services"],
-            ", ".join(f"{name} {n} times" for name, n in sorted(row["stopped"].items())),
-            *(row[name] for name in ("acknowledged", "lost", "twice", "held_twice")),
-        ]
-        for row in rows
-        if row["kind"] == "kill"
-    ]
-    kill_head = ["services", "stopped", "acknowledged answers", "lost", "there twice", "tasks out twice"]
-    return "\n".join([markdown(head, lines), *([markdown(kill_head, kills)] if kills else [])])
+    said = {"paced": "paced", "fast": "as fast as it goes"}
+    loads = [with_refused(row) | {"pace": said[row["kind"]]} for row in rows if row["kind"] != "kill"]
+    columns = {"services": "{services}", "workers": "{pace}", "requests per second": "{requests_per_second:.0f}"}
+    columns |= {**TIMES, "time with a refit running": "{fitting:.0%}", "answers that were no 200": "{refused}"}
+    tables = [tabulated(loads, columns | {"tasks out twice": "{held_twice}", "load average of the machine": LOAD})]
+    if kills := [row for row in rows if row["kind"] == "kill"]:
+        named = [", ".join(f"{name} {n} times" for name, n in sorted(row["stopped"].items())) for row in kills]
+        columns = {"services": "{services}", "stopped": "{named}", "acknowledged answers": "{acknowledged}"}
+        columns |= {"lost": "{lost}", "there twice": "{twice}", "tasks out twice": "{held_twice}"}
+        tables.append(tabulated([row | {"named": name} for row, name in zip(kills, named, strict=True)], columns))
+    return "\n".join(tables)
 
 
 def measured(project: Project, n: int, seconds: float, name: str) -> list[dict[str, Any]]:

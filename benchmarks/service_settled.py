@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from draws import checkerboard, digits, made_up
 from one_core import RESULTS, keep
-from record import markdown
+from record import grouped, markdown
 
 import labelonce as lo
 from labelonce.service import Project
@@ -91,36 +91,25 @@ def shift(name: str, seed: int, n_tasks: int, folder: Path) -> list[dict[str, An
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return a row for each world: over all fits, and at the end."""
-    head = [
-        "world",
-        "labels per task at the end",
-        "settled at the end",
-        "of these right",
-        "settled after any fit, right",
-    ]
-    head += ["the worst fit with 50 or more settled", "settled without a label", "fits with doubts"]
     lines = []
-    for name in dict.fromkeys(row["world"] for row in rows):
-        mine = [row for row in rows if row["world"] == name]
-        last = [max((r for r in mine if r["seed"] == s), key=lambda r: r["labels"]) for s in {r["seed"] for r in mine}]
-
-        def share(of: list[dict[str, Any]]) -> str:
-            settled = sum(row["settled"] for row in of)
-            return f"{sum(row['right'] for row in of) / settled:.1%}" if settled else ""
-
+    for (name,), mine in grouped(rows, "world").items():
+        last = [max(fits, key=lambda row: row["labels"]) for fits in grouped(mine, "seed").values()]
+        n_tasks, settled = sum(row["tasks"] for row in last), sum(row["settled"] for row in last)
+        worst = min((row["right"] / row["settled"] for row in mine if row["settled"] >= 50), default=1.0)
         lines.append(
-            [
-                name,
-                f"{sum(row['labels'] for row in last) / sum(row['tasks'] for row in last):.2f}",
-                f"{sum(row['settled'] for row in last)} of {sum(row['tasks'] for row in last)}",
-                share(last),
-                share(mine),
-                f"{min((row['right'] / row['settled'] for row in mine if row['settled'] >= 50), default=1.0):.1%}",
-                sum(row["unseen"] for row in mine),
-                f"{sum(row['doubts'] for row in mine)} of {len(mine)}",
-            ]
+            {"world": name, "labels per task at the end": f"{sum(row['labels'] for row in last) / n_tasks:.2f}"}
+            | {"settled at the end": f"{settled} of {n_tasks}", "of these right": share(last)}
+            | {"settled after any fit, right": share(mine), "the worst fit with 50 or more settled": f"{worst:.1%}"}
+            | {"settled without a label": sum(row["unseen"] for row in mine)}
+            | {"fits with doubts": f"{sum(row['doubts'] for row in mine)} of {len(mine)}"}
         )
-    return markdown(head, lines)
+    return markdown(list(lines[0]), [list(line.values()) for line in lines])
+
+
+def share(rows: list[dict[str, Any]]) -> str:
+    """Return how many of the settled tasks are right."""
+    settled = sum(row["settled"] for row in rows)
+    return f"{sum(row['right'] for row in rows) / settled:.1%}" if settled else ""
 
 
 def main() -> None:

@@ -222,6 +222,18 @@ def markdown(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def tabulated(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
+    """Return a table by format strings of the values of rows, such as "{seconds:.1f}", empty where one is missing."""
+
+    def cell(row: Mapping[str, Any], form: str) -> str:
+        try:
+            return form.format_map(row)
+        except KeyError:
+            return ""
+
+    return markdown(list(columns), ([cell(row, form) for form in columns.values()] for row in rows))
+
+
 def mean_error(values: Sequence[float], *, sign: str = "") -> str:
     """Return mean ± standard error, the value itself where there is one, nothing where there is none."""
     if len(values) < 2:
