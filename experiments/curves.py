@@ -57,7 +57,7 @@ def plot(found: Found, path: Path) -> None:
     titles.append(f"labels per task ({n_tasks:,} labels in all)")
     for line, crowd in zip(axes, SIMPLE, strict=True):
         own = {place[1:]: methods for place, methods in found.items() if place[0] == crowd}
-        panels = [
+        panels: list[dict[float, Mapping[str, Sequence[float]]]] = [
             {quality: methods for (quality, r, _), methods in own.items() if r == 1},
             {r: methods for (quality, r, n), methods in own.items() if quality == 0.2 and n == n_tasks},
             {r: methods for (quality, r, n), methods in own.items() if quality == 0.2 and n == n_tasks // r},

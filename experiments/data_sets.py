@@ -112,7 +112,7 @@ def mapped(cache: Path, name: str) -> dict[str, npt.NDArray[Any]]:
         assert data.images is not None
         whole = (data.images[:50_000], data.gold[:50_000], data.images[50_000:], data.gold[50_000:])
         for path, array in zip(paths.values(), whole, strict=True):
-            np.save(path, array)
+            np.save(path, np.asarray(array))
     return {part: np.load(path, mmap_mode="r") for part, path in paths.items()}
 
 

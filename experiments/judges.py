@@ -49,8 +49,8 @@ def trial(name: str, gold: int, seed: int) -> Trial:
     if gold:
         return row | _with_gold(panel, fitted, known, rest)
     row["dawid_skene_says"] = float(skeptic.posterior_[rest].max(axis=1).mean())
-    skill = np.bincount(annotations.worker, annotations.label == panel.truth[annotations.task])
-    skill /= np.bincount(annotations.worker)
+    own = annotations.label == panel.truth[annotations.task]
+    skill = np.bincount(annotations.worker, own) / np.bincount(annotations.worker)
     low, high = fitted.skill_interval()
     row |= {"low": fitted.estimated_accuracy_.low, "high": fitted.estimated_accuracy_.high}
     row |= {"best": float(max(skill[~fitted.people_])), "effective": fitted.effective_workers_.value}

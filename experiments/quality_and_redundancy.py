@@ -45,7 +45,7 @@ def draw(name: str, point: Trial) -> tuple[Any, ...]:
     rng, n, n_train = np.random.default_rng(point["seed"]), point["n_tasks"], SETS[name][0]
     X, y = shuffled(name, rng)
     place = (point["crowd"], point["quality"], N_WORKERS, point["redundancy"])
-    exact = {"exact": True} if point["crowd"] == "hammer-spammer" else {}
+    exact: dict[str, Any] = {"exact": True} if point["crowd"] == "hammer-spammer" else {}
     ann, confusion = simulated(rng, y[:n], int(y.max()) + 1, *place, **exact)
     return X[:n], y[:n], X[n_train:], y[n_train:], ann, confusion
 

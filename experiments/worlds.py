@@ -112,7 +112,7 @@ def between(n: int, low: float, high: float) -> Callable[[Generator], Array]:
     return lambda rng: rng.uniform(low, high, n)
 
 
-def later(draw: Callable[..., Any]) -> Callable[..., Any]:
+def later(draw: Any) -> Callable[..., Any]:
     """Return a function that takes the options of a draw and leaves the rest for later."""
     return partial(partial, draw)
 
@@ -251,9 +251,11 @@ REAL: list[tuple[str, Any]] = [("labelme", 1), ("labelme", "all"), (REVIEWS, 1),
 def _worlds() -> Iterator[World | RealWorld]:
     """Yield every world; of those that no audit found every second one is for the report."""
     halves = ("report", "choose")
-    made = [(kind, *one) for kind, some in MADE.items() for one in some]
-    yield from (World(name, kind, halves[at % 2], *rest) for at, (kind, name, *rest) in enumerate(made))
-    yield from (World(name, kind, "choose", *rest) for kind, (name, *rest) in AUDITED.items())
+    made = [(kind, one) for kind, some in MADE.items() for one in some]
+    for at, (kind, (name, problem, crowd, n)) in enumerate(made):
+        yield World(name, kind, halves[at % 2], problem, crowd, n)
+    for kind, (name, problem, crowd, n) in AUDITED.items():
+        yield World(name, kind, "choose", problem, crowd, n)
     for at, (data, per_task) in enumerate(REAL):
         yield RealWorld(f"{data}, {'one' if per_task == 1 else 'all'}", halves[at % 2], data, per_task)
 
