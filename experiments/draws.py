@@ -7,7 +7,7 @@ number. Tables come with scikit-learn and statsmodels, texts and photographs fro
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import data_sets
 import numpy as np
@@ -32,6 +32,16 @@ Loader = Callable[..., Any]
 # Problems: features and true classes.
 
 
+class Split(NamedTuple):
+    """Labelled tasks with their true classes, which no fit sees, tasks for the test, and the labels."""
+
+    X: Any
+    y: Array
+    X_test: Any
+    y_test: Array
+    annotations: lo.Annotations
+
+
 def digits(rng: Generator, *, pixels: slice = slice(None)) -> tuple[Any, Array]:
     """Return scikit-learn's digits, or some of their pixels."""
     X, y = tables.load_digits(return_X_y=True)
@@ -42,12 +52,6 @@ def scaled(loader: Loader, rng: Generator) -> tuple[Any, Array]:
     """Return a table of scikit-learn with standardised columns."""
     X, y = loader(return_X_y=True)
     return StandardScaler().fit_transform(X), y
-
-
-def raw(loader: Loader, rng: Generator) -> tuple[Any, Array]:
-    """Return a table of scikit-learn as it is, with columns of all sizes."""
-    X, y = loader(return_X_y=True)
-    return X, y
 
 
 def made_up(rng: Generator, *, n: int, n_classes: int, separation: float) -> tuple[Any, Array]:
@@ -144,18 +148,17 @@ def _texts(name: str) -> tuple[Array, Array]:
 
 def text_numbers(name: str, n: int, rng: Generator) -> tuple[Any, Array]:
     """Return texts as 64 numbers: components of their TF-IDF."""
-    texts, y = _texts(name)
-    rows = rng.permutation(len(y))[:n]
-    words = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(texts[rows])
+    words, y = text_words(name, n, rng, longest=1)
     X = TruncatedSVD(min(64, words.shape[1] - 1), random_state=0).fit_transform(words)
-    return X / X.std(axis=0), y[rows]
+    return X / X.std(axis=0), y
 
 
-def text_words(name: str, n: int, rng: Generator) -> tuple[Any, Array]:
-    """Return texts as their words: more columns than rows."""
+def text_words(name: str, n: int, rng: Generator, *, longest: int = 2) -> tuple[Any, Array]:
+    """Return texts as their words and pairs of words: more columns than rows."""
     texts, y = _texts(name)
     rows = rng.permutation(len(y))[:n]
-    return TfidfVectorizer(sublinear_tf=True, min_df=2, ngram_range=(1, 2)).fit_transform(texts[rows]).tocsr(), y[rows]
+    words = TfidfVectorizer(sublinear_tf=True, min_df=2, ngram_range=(1, longest)).fit_transform(texts[rows])
+    return words.tocsr(), y[rows]
 
 
 def photographs(rng: Generator, *, side: int | None = None) -> tuple[Any, Array]:
@@ -383,7 +386,7 @@ def sided(
     return annotated(task, worker, said(rng, y[task], right[worker, y[task]], 2), len(y), 2)
 
 
-def real_crowd(name: str, redundancy: int | Literal["all"], seed: int) -> tuple[Any, Array, Any, Array, lo.Annotations]:
+def real_crowd(name: str, redundancy: int | Literal["all"], seed: int) -> Split:
     """Return features and gold of the tasks a real crowd labelled, of the test tasks, and the annotations."""
     data = data_sets.load(name)
     assert data.annotations is not None
@@ -399,16 +402,16 @@ def real_crowd(name: str, redundancy: int | Literal["all"], seed: int) -> tuple[
         assert data.texts is not None
         words = TfidfVectorizer(sublinear_tf=True, min_df=2, ngram_range=(1, 2)).fit(data.texts[train])
         X, X_test = words.transform(data.texts[train]), words.transform(data.texts[test])
-    return X, data.gold[train], X_test, data.gold[test], ann
+    return Split(X, data.gold[train], X_test, data.gold[test], ann)
 
 
-def real_components(name: str) -> tuple[Any, Array, Any, Array, lo.Annotations]:
+def real_components(name: str) -> Split:
     """Return the same with components of the features, all labels and the tasks in the order of the rows."""
     data = data_sets.load(name)
     assert data.annotations is not None
     n, test = data.annotations.n_tasks, np.flatnonzero(data.split == "test")
     X = components(np.asarray(data.features), n)
-    return X[:n], data.gold[:n], X[test], data.gold[test], data.annotations.align(np.arange(n))
+    return Split(X[:n], data.gold[:n], X[test], data.gold[test], data.annotations.align(np.arange(n)))
 
 
 # Many classes.

@@ -30,7 +30,7 @@ from typing import Any
 
 import draws
 import numpy as np
-from draws import Array, Generator, Problem, real_crowd
+from draws import Array, Generator, Problem, Split, real_crowd
 from record import RESULTS, Trial, arguments, made_before, main, markdown, read, resume, write
 from scipy import sparse
 from sklearn import datasets as tables
@@ -48,17 +48,6 @@ Labels = Callable[[Generator, Any, Array, int], lo.Annotations]
 
 
 @dataclass(frozen=True)
-class Crowd:
-    """Labelled tasks with their true classes, which no fit sees, and tasks for the test."""
-
-    X: Any
-    y: Array
-    annotations: lo.Annotations
-    X_test: Any
-    y_test: Array
-
-
-@dataclass(frozen=True)
 class World:
     """A problem and a crowd: `draw(seed)` gives the same tasks and labels for the same seed."""
 
@@ -69,14 +58,14 @@ class World:
     crowd: Labels
     n_tasks: int
 
-    def draw(self, seed: int) -> Crowd:
+    def draw(self, seed: int) -> Split:
         """Return the tasks, labels and test tasks of a seed."""
         rng = np.random.default_rng([seed, *self.name.encode()])
         X, y = self.problem(rng)
         order = rng.permutation(len(y))
         train, test = order[: self.n_tasks], order[self.n_tasks : self.n_tasks + MOST_TEST]
         annotations = self.crowd(rng, X[train], y[train], int(y.max()) + 1)
-        return Crowd(X[train], y[train], annotations, X[test], y[test])
+        return Split(X[train], y[train], X[test], y[test], annotations)
 
 
 @dataclass(frozen=True)
@@ -89,12 +78,12 @@ class RealWorld:
     per_task: Any
     kind: str = "real"
 
-    def draw(self, seed: int) -> Crowd:
+    def draw(self, seed: int) -> Split:
         """Return a draw of the labels, and the test tasks."""
         X, y, X_test, y_test, ann = real_crowd(self.data, self.per_task, seed)
         y, y_test = (np.searchsorted(ann.classes, one) for one in (y, y_test))
         codes, tasks = np.arange(ann.n_classes), np.arange(ann.n_tasks)
-        return Crowd(X, y, lo.Annotations(ann.task, ann.worker, ann.label, tasks, ann.workers, codes), X_test, y_test)
+        return Split(X, y, X_test, y_test, lo.Annotations(ann.task, ann.worker, ann.label, tasks, ann.workers, codes))
 
 
 def alike(n: int, skill: float) -> Array:
@@ -118,9 +107,8 @@ def later(draw: Any) -> Callable[..., Any]:
 
 
 # names of problems and of crowds, with their options only; `by` are workers with a chance of being right each
-digits, balls, rare, scaled, raw, outliers, undetermined = map(
-    later, (draws.digits, draws.balls, draws.rare, draws.scaled, draws.raw, draws.with_outliers, draws.undetermined)
-)
+digits, balls, rare, scaled = map(later, (draws.digits, draws.balls, draws.rare, draws.scaled))
+outliers, undetermined = map(later, (draws.with_outliers, draws.undetermined))
 by, matrices, sided, boundary = map(later, (draws.coins, draws.matrices, draws.sided, draws.near_boundary))
 regions, specialists, in_groups = map(later, (draws.regions, draws.specialists, draws.groups_confused))
 one_does_most, long_tail = map(later, (draws.one_does_most, draws.long_tail))
@@ -159,8 +147,8 @@ MADE: dict[str, list[tuple[str, Problem, Labels, int]]] = {  # by kind: name, pr
     ],
     "unscaled": [
         ("prices, .95 .85 .6", draws.prices, by(skills=np.repeat([0.95, 0.85, 0.6], 6)), 1500),
-        ("wine raw, mixed", raw(wine), by(skills=of_kinds(10)), 120),
-        ("tumours raw, mixed", raw(cancer), by(skills=of_kinds(15)), 380),
+        ("wine raw, mixed", lambda _: wine(return_X_y=True), by(skills=of_kinds(10)), 120),
+        ("tumours raw, mixed", lambda _: cancer(return_X_y=True), by(skills=of_kinds(15)), 380),
         ("prices, hammers", draws.prices, partial(better_hammers, n_workers=25), 2000),
     ],
     "team": [
@@ -272,7 +260,7 @@ def penalty(X: Any, y: Array) -> lo.SoftmaxRegression:
     return lo.SoftmaxRegression(**best)
 
 
-def crowdlab(crowd: Crowd) -> float | None:
+def crowdlab(crowd: Split) -> float | None:
     """Return the test accuracy of a model trained on the labels of cleanlab's CROWDLAB.
 
     It takes out-of-fold predictions of a model of the vote. None where it cannot be had: it asks for tasks with several
@@ -293,7 +281,7 @@ def crowdlab(crowd: Crowd) -> float | None:
     return float((predicted == crowd.y_test).mean())
 
 
-def scaled_features(crowd: Crowd) -> tuple[Any, Any]:
+def scaled_features(crowd: Split) -> tuple[Any, Any]:
     """Return the features of the tasks and of those for the test, tables with standardised columns."""
     if sparse.issparse(crowd.X):
         return crowd.X, crowd.X_test
@@ -301,7 +289,7 @@ def scaled_features(crowd: Crowd) -> tuple[Any, Any]:
     return scaler.transform(crowd.X), scaler.transform(crowd.X_test)
 
 
-def tested(crowd: Crowd) -> dict[str, float]:
+def tested(crowd: Split) -> dict[str, float]:
     """Return the test accuracy of models trained on what others make of the labels."""
     ann, (X, X_test) = crowd.annotations, scaled_features(crowd)
     vote = lo.MajorityVote().fit(ann).labels_
