@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,8 @@ PART: dict[str, list[dict[str, Any]]] = {
     "redundancy": [{"crowd": crowd, "redundancy": r} for crowd in CROWDS for r in (3, 5, 9)],
     "budget": [{"crowd": crowd, "redundancy": r, "tasks": 50_000 // r} for crowd in CROWDS for r in (3, 5, 9)],
     "truth": [{"method": "truth"}],
-    "human": [
-        {"set": "cifar10n", "crowd": crowd, "epochs": epochs}
-        for crowd, epochs in (("random-1", 80), ("random-1", 120), ("aggregate", 80), ("worst", 80))
-    ],
+    "human": [{"set": "cifar10n", "crowd": crowd, "epochs": 80} for crowd in ("random-1", "aggregate", "worst")]
+    + [{"set": "cifar10n", "crowd": "random-1", "epochs": 120}],
     "few workers": [{"set": "cifar10s", "crowd": "people", "method": method} for method in ("ours", "vote")],
     "small": [{"crowd": crowd, "tasks": n} for crowd in CROWDS for n in (500, 2_000)],
     "tiny": [
@@ -170,7 +169,7 @@ def trial(folder: Path, alone: bool = False, **point: Any) -> Trial:
         found |= {"spent": {name: round(value, 1) for name, value in SPENT.items()}}
     found |= {"accuracy": _right(model.predict(Xt), yt), "mirrored": _right(mirrored(model, Xt), yt)}
     if point["method"] in OURS:
-        found |= {"model": _right(model.predict(X), y), "unseen": _right(_argmax(model.predictions_), y)}
+        found |= {"model": _right(model.predict(X), y), "unseen": _right(_beliefs(model.predictions_).argmax(), y)}
         found |= {"shown": {way: shown(way, model, end, X, y, ann) for way in ways}} if ways else {}
     return point | found
 
@@ -215,10 +214,6 @@ def shown(way: str, model: Any, end: Any, X: Any, y: Any, ann: Any) -> Trial:
 
 def _beliefs(shown: Any) -> Beliefs:
     return shown if isinstance(shown, Beliefs) else Beliefs.of(shown)
-
-
-def _argmax(shown: Any) -> Any:
-    return _beliefs(shown).argmax()
 
 
 def _labels(model: Any) -> Any:
@@ -298,11 +293,10 @@ def points(options: argparse.Namespace) -> Iterator[Trial]:
     usual = {"set": "cifar10", "crowd": "hammer-spammer", "quality": 0.2, "redundancy": 1, "tasks": 50_000}
     usual |= {"method": "ours", "epochs": options.epochs, "options": "{}"}
     parts = [one for part in options.part for one in PART[part]]
-    given = [json.loads(line) for line in options.points.read_text().splitlines() if line] if options.points else []
-    for seed in options.seeds:
-        for one in [*parts, *given]:
-            point = usual | {"seed": seed} | one
-            yield {key: point[key] for key in KEYS}
+    parts += [json.loads(line) for line in options.points.read_text().splitlines() if line] if options.points else []
+    for seed, one in product(options.seeds, parts):
+        point = usual | {"seed": seed} | one
+        yield {key: point[key] for key in KEYS}
 
 
 def run(options: argparse.Namespace) -> None:
@@ -340,11 +334,8 @@ def _named(row: Trial) -> str:
 def judges(trials: list[Trial]) -> str:
     """Return how often predictions and labels are right, and what is said of the labels, by who judges at the end."""
     rows = []
-    for row in trials:
-        if "shown" not in row:
-            continue
-        own = {"early networks, the default": {name: row[name] for name in ("unseen", "labels", "says")}}
-        for way, found in (own | row["shown"]).items():
+    for row in (row for row in trials if "shown" in row):
+        for way, found in ({"early networks, the default": row} | row["shown"]).items():
             figures = [f"{100 * one:.1f}" for one in (found["unseen"], found["labels"], found["says"][0])]
             rows.append([row["set"], row["crowd"], row["epochs"], row["seed"], way, *figures])
     head = ["set", "crowd", "epochs", "seed", "judged by", "predictions right", "labels right", "says"]
