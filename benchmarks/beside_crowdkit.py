@@ -14,13 +14,10 @@ from typing import Any
 
 from crowd import SIZES, write_crowd
 from one_core import REPEATS, RESULTS, best_of, keep
-from record import markdown
+from record import tabulated
 
 ROWS = [
-    ("labelonce", "majority vote", "1M", 0),
-    ("crowd-kit", "majority vote", "1M", 0),
-    ("labelonce", "majority vote", "10M", 0),
-    ("crowd-kit", "majority vote", "10M", 0),
+    *((peer, "majority vote", size, 0) for size in ("1M", "10M") for peer in ("labelonce", "crowd-kit")),
     ("labelonce", "dawid-skene", "100k", 20),
     ("crowd-kit", "dawid-skene", "100k", 20),
     ("labelonce", "dawid-skene", "1M", 20),
@@ -29,22 +26,19 @@ ROWS = [
     ("labelonce", "dawid-skene", "10M", 20),
     ("labelonce", "dawid-skene float32", "10M", 20),
     ("crowd-kit", "dawid-skene", "10M", 2),
-    ("labelonce", "read parquet", "1M", 0),
-    ("labelonce", "read parquet", "10M", 0),
+    *(("labelonce", "read parquet", size, 0) for size in ("1M", "10M")),
 ]
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Return the rows as a table."""
-    head = ["work", "annotations", "peer", "iterations", "CPU s", "CPU s / iteration", "peak MB", "accuracy"]
-    lines = []
+    columns = {"work": "{work}", "annotations": "{size}", "peer": "{peer} {version}", "iterations": "{repeated}"}
+    columns |= {"CPU s": "{cpu_s:.2f}", "CPU s / iteration": "{each:.3f}", "peak MB": "{peak_mb:.0f}"}
+    shown = []
     for row in rows:
-        cpu, iterations = row["cpu_s"], row["iterations"]
-        each = f"{cpu / iterations:.3f}" if iterations else ""
-        accuracy = "" if row["work"] == "read parquet" else f"{row['accuracy']:.4f}"
-        cells = [row["work"], row["size"], f"{row['peer']} {row['version']}", iterations or "", f"{cpu:.2f}", each]
-        lines.append([*cells, f"{row['peak_mb']:.0f}", accuracy])
-    return markdown(head, lines)
+        n = row["iterations"]
+        right = {} if row["work"] == "read parquet" else {"right": row["accuracy"]}
+        shown.append(row | {"repeated": n or ""} | right | ({"each": row["cpu_s"] / n} if n else {}))
+    return tabulated(shown, columns | {"accuracy": "{right:.4f}"})
 
 
 def main() -> None:

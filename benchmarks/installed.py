@@ -11,18 +11,12 @@ import tempfile
 from importlib.resources import files
 from pathlib import Path
 
-NEEDED = (
-    "py.typed",
-    "report/page.html",
-    "report/page.js",
-    "report/questions.html",
-    "service/pages/label.html",
-    "service/pages/dashboard.html",
-)
+NEEDED: tuple[str, ...] = ("py.typed", "report/page.html", "report/page.js", "report/questions.html")
+NEEDED += ("service/pages/label.html", "service/pages/dashboard.html")
 
 
-def labelonce(*words: str, folder: Path) -> None:
-    subprocess.run([sys.executable, "-m", "labelonce", *words], cwd=folder, check=True)
+def labelonce(words: str, folder: Path) -> None:
+    subprocess.run([sys.executable, "-m", "labelonce", *words.split()], cwd=folder, check=True)
 
 
 def main() -> None:
@@ -36,23 +30,11 @@ def main() -> None:
         print("shipped data:", lo.datasets.load(name, question=question))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        labelonce("demo", folder=folder)
+        labelonce("demo", folder)
         lo.write(lo.datasets.load("bluebird").annotations, folder / "labels.csv")
-        labelonce("aggregate", "labels.csv", "--method", "one-coin", "-o", "clean.csv", folder=folder)
+        labelonce("aggregate labels.csv --method one-coin -o clean.csv", folder)
         (folder / "texts.csv").write_text("task,text\n1,good\n2,bad\n")
-        labelonce(
-            "project",
-            "p",
-            "--tasks",
-            "texts.csv",
-            "--text",
-            "text",
-            "--classes",
-            "a,b",
-            "--workers",
-            "ann",
-            folder=folder,
-        )
+        labelonce("project p --tasks texts.csv --text text --classes a,b --workers ann", folder)
     print("the wheel works")
 
 

@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,6 @@ import labelonce as lo
 from labelonce.learning import _choice, _mbem
 
 MODES = ("unlimited", "limited", "one thread")
-ONE_FIT: dict[str, Any] = {"rounds": 1, "folds": 1}
 Crowd = tuple[Any, lo.Annotations]
 
 
@@ -64,18 +64,13 @@ WORK: dict[str, tuple[Callable[[], Crowd], Callable[[], lo.MBEM]]] = {
     "digits, LogisticRegression": (digits, lambda: lo.MBEM(LogisticRegression(max_iter=1000))),
     "digits, HistGradientBoosting": (digits, lambda: lo.MBEM(boosting())),
     "digits, RandomForest with n_jobs=-1": (digits, lambda: lo.MBEM(RandomForestClassifier(n_jobs=-1, random_state=0))),
-    "20,000 x 50, one fit of HistGradientBoosting": (
-        lambda: gaussians(20_000, 50),
-        lambda: lo.MBEM(boosting(), **ONE_FIT),
-    ),
-    "100,000 x 50, one fit of HistGradientBoosting": (
-        lambda: gaussians(100_000, 50),
-        lambda: lo.MBEM(boosting(), **ONE_FIT),
-    ),
-    "100,000 x 200, one fit of SoftmaxRegression": (
-        lambda: gaussians(100_000, 200),
-        lambda: lo.MBEM(lo.SoftmaxRegression(), **ONE_FIT),
-    ),
+}
+TREES = "HistGradientBoosting"
+LARGE: list[tuple[int, int, str, Any]] = [(20_000, 50, TREES, boosting), (100_000, 50, TREES, boosting)]
+LARGE += [(100_000, 200, "SoftmaxRegression", lo.SoftmaxRegression)]
+WORK |= {
+    f"{n:,} x {width}, one fit of {name}": (partial(gaussians, n, width), partial(lo.MBEM, make(), rounds=1, folds=1))
+    for n, width, name, make in LARGE
 }
 
 
