@@ -86,14 +86,11 @@ def table(folder: str) -> str:
         claim = " ".join(text.split("\n\n")[0].split()).removesuffix(".")
         claim += " *" if "data of datasets.md" in " ".join(text.split()) else ""
         results = results_of(script)
-        links = ", ".join(f"[{path.name}]({_from_page(path)})" for path in results)
+        places = [Path(os.path.relpath(path, PAGE.parent)).as_posix() for path in results]
+        links = ", ".join(f"[{path.name}]({place})" for path, place in zip(results, places, strict=True))
         total = sum(seconds_of(path.with_suffix(".json")) for path in results)
         rows.append([claim, f"`{command}`", links, f"{total:,.0f}" if total else ""])
     return markdown(["claim", "command", "results", "seconds"], rows)
-
-
-def _from_page(path: Path) -> str:
-    return Path(os.path.relpath(path, PAGE.parent)).as_posix()
 
 
 def page() -> str:

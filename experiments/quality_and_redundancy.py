@@ -102,11 +102,6 @@ def table(trials: list[Trial]) -> str:
     return markdown(head, ([*key, *map(mean_error, row.values())] for key, row in accuracies(trials).items()))
 
 
-def plot(trials: list[Trial], path: Path) -> None:
-    """Draw the three curves of both crowds."""
-    curves.plot(accuracies(trials), path)
-
-
 def run(options: argparse.Namespace) -> None:
     """Run the trials of one set that are missing, or MBEM again in all of them."""
     if options.renew:
@@ -121,4 +116,8 @@ if __name__ == "__main__":
     parser.add_argument("--renew", action="store_true", help="run MBEM again in every trial and keep the rest")
     options = parser.parse_args()
     options.out = options.out or RESULTS / f"{FILES[options.name]}.json"
+
+    def plot(trials: list[Trial], path: Path) -> None:
+        curves.plot(accuracies(trials), path)
+
     main(options, run, table, draw=plot, image=f"{FILES[options.name]}.png")

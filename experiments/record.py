@@ -83,13 +83,8 @@ def write(
     """Write trials and what made them, by default this command on this machine, in `seconds`."""
     about: dict[str, Any] = {"command": command(), "settings": dict(settings or {}), "versions": versions()}
     about |= {"machine": machine(), "seconds": round(seconds, 1)} | dict(made_by or {})
-    write_text(path, text_of(about, trials))
-
-
-def text_of(about: Mapping[str, Any], trials: Iterable[Trial]) -> str:
-    """Return a results file: what made it, then one trial per line, numbers to five digits."""
-    lines = ",\n".join(json.dumps(_rounded(one)) for one in trials)
-    return f'{json.dumps(dict(about), indent=1)[:-2]},\n "trials": [\n{lines}\n]}}\n'
+    lines = ",\n".join(json.dumps(_rounded(one)) for one in trials)  # one trial per line, numbers to five digits
+    write_text(path, f'{json.dumps(about, indent=1)[:-2]},\n "trials": [\n{lines}\n]}}\n')
 
 
 def _rounded(value: Any) -> Any:
