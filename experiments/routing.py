@@ -32,25 +32,16 @@ QUALITIES = {"hammer-spammer": 0.2, "class-wise": 0.2, "specialists": 0.9, "iden
 CROWDS = (*QUALITIES, "real")
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A strategy as a row of the table; `gold` is how many tasks have a known label, to test workers by."""
-
-    strategy: routing.Strategy
-    may_decline: bool = False
-    gold: int = 0
-
-
-STRATEGIES = {
-    "Random": Rule(routing.Random()),
-    "FewestLabels": Rule(routing.FewestLabels()),
-    "ActiveLab": Rule(routing.ActiveLab()),
-    "AdaptiveRounds": Rule(routing.AdaptiveRounds()),
-    "Information": Rule(routing.Information()),
-    "Random, may decline": Rule(routing.Random(decline_below=0.5), may_decline=True),
-    "Information, may decline": Rule(routing.Information(), may_decline=True),
-    "WorkerTesting, may decline, 20 gold": Rule(routing.WorkerTesting(), may_decline=True, gold=20),
-    "Information, may decline, 20 gold": Rule(routing.Information(), may_decline=True, gold=20),
+STRATEGIES = {  # "may decline" says that workers may be turned away, "gold" that 20 tasks are known, to test workers by
+    "Random": routing.Random(),
+    "FewestLabels": routing.FewestLabels(),
+    "ActiveLab": routing.ActiveLab(),
+    "AdaptiveRounds": routing.AdaptiveRounds(),
+    "Information": routing.Information(),
+    "Random, may decline": routing.Random(decline_below=0.5),
+    "Information, may decline": routing.Information(),
+    "WorkerTesting, may decline, 20 gold": routing.WorkerTesting(),
+    "Information, may decline, 20 gold": routing.Information(),
 }
 SHOWN = ("Random", "FewestLabels", "ActiveLab", "Information", "Random, may decline", "Information, may decline")
 
@@ -110,25 +101,22 @@ def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
     started = time.process_time()
     rng = np.random.default_rng(seed)
     problem, workers = draw(world, crowd, rng)
-    router = router_of(problem, STRATEGIES[strategy], seed)
-    found = spend(router, problem, workers, rng)
+    found = spend(router_of(problem, strategy, seed), problem, workers, rng)
     row: Trial = {name: [one[name] for one in found] for name in found[0]}
     return row | {"tested": len(problem.y_test), "cpu_s": time.process_time() - started}
 
 
-def router_of(problem: World, rule: Rule, seed: int) -> routing.Router:
+def router_of(problem: World, strategy: str, seed: int) -> routing.Router:
     """Return a router that has no answers yet."""
     n, n_classes = len(problem.y), int(problem.y.max()) + 1
-    model = lo.SoftmaxRegression(C=problem.C)
-    learner = lo.MBEM(model, rounds=ROUNDS, folds=1, random_state=seed)
-    known = np.random.default_rng([seed, 1]).permutation(n)[: rule.gold]
+    known = np.random.default_rng([seed, 1]).permutation(n)[: 20 if "gold" in strategy else 0]
     return routing.Router(
         np.arange(n),
         np.arange(n_classes),
         X=problem.X,
-        learner=learner,
-        strategy=rule.strategy,
-        limits=routing.Limits(may_decline=rule.may_decline),
+        learner=lo.MBEM(lo.SoftmaxRegression(C=problem.C), rounds=ROUNDS, folds=1, random_state=seed),
+        strategy=STRATEGIES[strategy],
+        limits=routing.Limits(may_decline="may decline" in strategy),
         gold={int(task): int(problem.y[task]) for task in known} or None,
         random_state=seed,
     )
