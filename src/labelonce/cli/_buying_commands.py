@@ -66,11 +66,8 @@ def plan(
     For example:
 
     - `labelonce plan run`
-
     - `labelonce plan run --budget 2000 --label-price 0.05 --fee 20% --goal labels`
-
     - `labelonce plan --assume skill=0.8 --budget 10000 --task-price 2`
-
     - `labelonce plan --assume quality=0.3 --classes 10 --budget 10000 --json`
     """
     from labelonce.cli._plan import run_plan
@@ -124,15 +121,10 @@ def next_(
     For example:
 
     - `labelonce next run -n 100 -o assignments.csv`
-
     - `labelonce next labels.csv --features features.parquet -n 100 -o assignments.csv`
-
     - `labelonce next labels.csv --features texts.csv --text review -n 100 -o assignments.csv`
-
     - `labelonce next labels.csv -n 500 --each 20 --max-labels 5 --gold known.csv -o assignments.csv`
-
     - `labelonce next Batch_1.csv --task-column image_url --for mturk -o batch2.csv`
-
     - `labelonce next labels.csv --strategy FewestLabels --json`
     """
     from labelonce.cli._next import run_next
@@ -207,19 +199,12 @@ def project(
     For example:
 
     - `labelonce project pets --tasks photos --classes cat,dog --workers ann,bob`  (a folder of images)
-
     - `labelonce project reviews --tasks reviews.csv --text review --classes good,bad --workers ann`
-
     - `labelonce project walks --tasks photos --classes dog,sea,road --multilabel --workers ann`  (check boxes)
-
     - `labelonce project pets --tasks photos --classes cat,dog --instructions guide.md --overlap 0.1 --goal 200`
-
     - `labelonce project pets --workers eve`  (one more worker)
-
     - `labelonce project pets --revoke bob`  (his link works no longer)
-
     - `labelonce project pets --backup pets-monday.db`
-
     - `labelonce project pets --label-studio http://127.0.0.1:8090 --label-studio-project 1`
     """
     from labelonce.cli._serve import run_backup, run_project, run_revoke
@@ -258,9 +243,7 @@ def serve(
     For example:
 
     - `labelonce serve pets`
-
     - `labelonce serve pets --host 0.0.0.0 --port 80`
-
     - `labelonce serve pets --label-studio http://127.0.0.1:8090 --label-studio-project 1`
     """
     from labelonce.cli._serve import run_serve

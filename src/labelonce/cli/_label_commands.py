@@ -31,9 +31,7 @@ def check(files: LabelsFiles, source: dict[str, Any], as_json: JsonOption = Fals
     For example:
 
     - `labelonce check labels.csv`
-
     - `labelonce check batch_results.csv --label-column category --rejected keep`
-
     - `labelonce check export.json --label-column sentiment --json`
     """
     from labelonce.cli._check import run_check
@@ -65,15 +63,10 @@ def aggregate(
     For example:
 
     - `labelonce aggregate labels.csv -o clean.csv`
-
     - `labelonce aggregate labels.parquet --method ibcc -o clean.parquet --workers workers.csv`
-
     - `labelonce aggregate answers.tsv --task-column item --worker-column who --label-column answer`
-
     - `labelonce aggregate export.json --label-column sentiment -o predictions.json --output-format label-studio`
-
     - `labelonce aggregate species.parquet --groups genera.csv -o clean.parquet`  (thousands of classes)
-
     - `labelonce aggregate labels.csv -o clean.csv --json`
     """
     from labelonce.cli._aggregate import run_aggregate
@@ -130,11 +123,8 @@ def judges(
     For example:
 
     - `labelonce judges verdicts.jsonl -o panel`
-
     - `labelonce judges verdicts.csv --gold checked.csv --gold panel/next.csv -o panel`
-
     - `labelonce judges verdicts.csv --risk 0.05 --width 0.03`
-
     - `labelonce judges pairwise.jsonl --swap A,B --json`
     """
     from labelonce.cli._judges import run_judges
@@ -172,7 +162,6 @@ def agreement(
     For example:
 
     - `labelonce agreement labels.csv`
-
     - `labelonce agreement ratings.csv --order bad,fair,good -o pairs.csv`
     """
     from labelonce.cli._agreement import run_agreement
@@ -196,9 +185,7 @@ def compare(
     For example:
 
     - `labelonce compare labels.csv`
-
     - `labelonce compare labels.csv --gold gold.csv -o methods.csv`
-
     - `labelonce compare export.json --label-column sentiment --json`
     """
     from labelonce.cli._compare import run_compare

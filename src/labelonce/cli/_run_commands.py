@@ -63,19 +63,12 @@ def train(
     For example:
 
     - `labelonce train labels.csv --features features.parquet -o run`
-
     - `labelonce train labels.csv --text review -o run`  (a column of labels.csv)
-
     - `labelonce train labels.csv --features texts.csv --text review --gold known.csv -o run`
-
     - `labelonce train export.json --text review --label-column sentiment -o run`  (a field of Label Studio's tasks)
-
     - `labelonce train species.csv --features features.parquet --groups genera.csv -o run`  (many classes)
-
     - `labelonce train labels.csv --images photos -o run`  (photos/7.jpg or photos/7.png is task 7)
-
     - `labelonce train ticked.csv --features features.parquet -o run`  (several labels at once)
-
     - `labelonce train --resume -o run`  (after a kill or a power cut; it ends with the same numbers)
     """
     from labelonce.cli._train import run_train
@@ -130,9 +123,7 @@ def embed(
     For example:
 
     - `labelonce embed photos -o features.parquet`
-
     - `labelonce embed reviews.csv --text review -o features.parquet`
-
     - `labelonce embed photos --model models/dinov2-small -o features.parquet`  (a folder, without network)
     """
     from labelonce.cli._embed import run_embed
@@ -161,11 +152,8 @@ def predict(
     For example:
 
     - `labelonce predict run new.csv -o predicted.csv`
-
     - `labelonce predict run new.parquet --proba | head`
-
     - `labelonce predict run more_photos -o predicted.csv`
-
     - `labelonce predict run new_tasks.json -o predictions.json --output-format label-studio`  (a run on texts)
     """
     from labelonce.cli._predict import run_predict
@@ -183,7 +171,6 @@ def show(
     For example:
 
     - `labelonce show run`
-
     - `labelonce show run --json | jq .result.shares`
     """
     from labelonce.cli._show import run_show
@@ -211,7 +198,6 @@ def review(
     For example:
 
     - `labelonce review run -o recheck.csv`
-
     - `labelonce review run --top 100 -o first.csv`
     """
     from labelonce.cli._review import run_review
@@ -233,7 +219,6 @@ def report(
     For example:
 
     - `labelonce report run`
-
     - `labelonce report run --gold checked.csv`
     """
     from labelonce.cli._report import run_report

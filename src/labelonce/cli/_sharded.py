@@ -51,7 +51,6 @@ def prepare(
     For example:
 
     - `labelonce sharded prepare labels-*.parquet -o prepared`
-
     - `labelonce sharded prepare s3://bucket/labels -o prepared`  (a folder of Parquet files, as Spark writes it)
     """
     from labelonce.sharded import prepare as prepare_shards
@@ -126,7 +125,6 @@ def fit(
     For example:
 
     - `labelonce sharded fit prepared -o clean`
-
     - `torchrun --nproc-per-node 2 --max-restarts 3 -m labelonce sharded fit prepared -o clean`
     """
     from labelonce.aggregation import aggregator_of

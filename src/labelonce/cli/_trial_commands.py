@@ -29,7 +29,6 @@ def simulate(
     For example:
 
     - `labelonce simulate -o labels.csv --gold gold.csv --redundancy 3`
-
     - `labelonce simulate -o labels.parquet --tasks 100000 --workers 500 --crowd class-wise --quality 0.5`
     """
     from labelonce.cli._simulate import run_simulate
@@ -51,7 +50,6 @@ def demo(
     For example:
 
     - `labelonce demo`
-
     - `labelonce demo --seed 1 -o another-crowd`
     """
     from labelonce.cli._demo import run_demo
