@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import run
+from commands import Capture, json_of, output_of, refused, run
 from pyarrow import parquet
 
 import labelonce as lo
 from labelonce import simulate
 from labelonce.runs._record import LATER, Options
 
-Capture = pytest.CaptureFixture[str]
 DECLARED = ["--classes", "no,yes", "--answers", "no, maybe,yes"]
 SCALE = ["--classes", "no,yes", "--answers", "1,2,3,4,5"]
 
@@ -52,8 +51,7 @@ def share_right(folder: Path, clean: Path) -> float:
 def test_check_counts_other_answers_apart_and_advises_for_a_scale(
     folder: Path, capsys: Capture, tmp_path: Path
 ) -> None:
-    assert run("check", folder / "labels.csv", *DECLARED) == 0
-    shown = capsys.readouterr().out
+    shown = output_of(capsys, "check", folder / "labels.csv", *DECLARED)
     assert "8 workers, 2 classes" in shown
     assert "other answers: maybe " in shown
     assert "Next: labelonce aggregate" in shown
@@ -93,8 +91,7 @@ def test_who_takes_classes_says_what_is_left(
 
 
 def test_compare_scores_all_answers(folder: Path, capsys: Capture) -> None:
-    assert run("compare", folder / "labels.csv", *DECLARED, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_of(capsys, "compare", folder / "labels.csv", *DECLARED)
     assert found["recommended"] in ("DawidSkene", "IBCC", "SpectralDawidSkene")
 
 
@@ -108,8 +105,7 @@ def test_compare_scores_all_answers(folder: Path, capsys: Capture) -> None:
     ],
 )
 def test_bad_options_are_one_sentence(folder: Path, options: list[str], message: str, capsys: Capture) -> None:
-    assert run("aggregate", folder / "labels.csv", *options) == 2
-    told = capsys.readouterr().err
+    told = refused(capsys, "aggregate", folder / "labels.csv", *options)
     assert message in told
     assert "Traceback" not in told
 

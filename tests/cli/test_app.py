@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import Capture, Patch, labelonce_cli, run
+from commands import Capture, Patch, json_of, labelonce_cli, output_of, refused, run
 
 import labelonce
 from labelonce import read_annotations
@@ -54,8 +54,7 @@ def test_aggregate_writes_a_row_a_task(method: str, labels: Path, tmp_path: Path
 
 def test_aggregate_says_how_many_labels_are_right(labels: Path, capfd: Capture) -> None:
     right = labelonce.OneCoin().fit(read_annotations(labels)).estimated_accuracy_
-    assert run("aggregate", labels, "--method", "one-coin", "--json") == 0
-    found = json.loads(capfd.readouterr().out)["estimated_accuracy"]
+    found = json_of(capfd, "aggregate", labels, "--method", "one-coin")["estimated_accuracy"]
     assert found == pytest.approx(vars(right))
     assert run("aggregate", labels, "--method", "one-coin", "-o", labels.parent / "clean.csv") == 0
     assert f": {right.value:.1%} of the labels are right, by estimate" in capfd.readouterr().err
@@ -65,8 +64,7 @@ def test_aggregate_takes_other_column_names_and_notes_one_label_per_task(tmp_pat
     path = tmp_path / "answers.tsv"
     path.write_text("item\twho\tanswer\n1\ta\tyes\n1\tb\tyes\n2\ta\tno\n2\tb\tno\n")
     columns = ["--task-column", "item", "--worker-column", "who", "--label-column", "answer"]
-    assert run("aggregate", path, *columns) == 0
-    assert "yes" in capfd.readouterr().out
+    assert "yes" in output_of(capfd, "aggregate", path, *columns)
     path = tmp_path / "labels.csv"
     path.write_text("task,worker,label\n1,a,x\n2,a,y\n3,b,x\n")
     assert run("aggregate", path) == 0
@@ -118,8 +116,7 @@ def test_groups_that_are_no_groups_are_one_sentence(
 ) -> None:
     (tmp_path / "groups.csv").write_text(table)
     arguments = ["aggregate", str(species(tmp_path)), "--groups", str(tmp_path / "groups.csv"), *options]
-    assert run(*arguments) == 2
-    assert sentence in capfd.readouterr().err
+    assert sentence in refused(capfd, *arguments)
 
 
 def test_a_format_without_a_file_and_groups_as_output_are_refused(tmp_path: Path, capfd: Capture) -> None:
@@ -133,15 +130,12 @@ def test_a_format_without_a_file_and_groups_as_output_are_refused(tmp_path: Path
 
 
 def test_an_unknown_method_engine_or_extra_is_refused(capsys: Capture, labels: Path, monkeypatch: Patch) -> None:
-    assert run("aggregate", "x.csv", "--method", "magic") == 2
-    assert "magic" in capsys.readouterr().err
-    assert run("aggregate", labels, "--method", "wawa", "--engine", "torch") == 2
-    error = capsys.readouterr().err
+    assert "magic" in refused(capsys, "aggregate", "x.csv", "--method", "magic")
+    error = refused(capsys, "aggregate", labels, "--method", "wawa", "--engine", "torch")
     assert "--engine must go with --method dawid-skene, one-coin, ibcc" in error
     assert "got wawa" in error
     monkeypatch.setattr(_engine, "find_spec", lambda _: None)
-    assert run("aggregate", labels, "--method", "dawid-skene", "--engine", "torch") == 2
-    last = capsys.readouterr().err.strip().splitlines()[-1]
+    last = refused(capsys, "aggregate", labels, "--method", "dawid-skene", "--engine", "torch").strip().splitlines()[-1]
     assert last.startswith("labelonce: engine='torch' needs PyTorch; install it with: pip install 'labelonce[neural]'")
 
 
@@ -186,8 +180,7 @@ def test_demo_leaves_other_peoples_folders_and_files_alone(tmp_path: Path, capsy
     assert "labels.csv" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
     (tmp_path / "thesis.doc").write_text("mine")
-    assert run("demo", "-o", tmp_path / "thesis.doc") == 2
-    assert "thesis.doc must be a folder; got a file." in capsys.readouterr().err
+    assert "thesis.doc must be a folder; got a file." in refused(capsys, "demo", "-o", tmp_path / "thesis.doc")
     assert (tmp_path / "thesis.doc").read_text() == "mine"
 
 
@@ -220,21 +213,18 @@ def test_compare_as_json_is_one_object_on_stdout(tmp_path: Path, capsys: Capture
 
 def test_compare_reads_the_exports_of_tools(capsys: Capture) -> None:
     export = Path(__file__).parents[1] / "formats" / "samples" / "label-studio.json"
-    assert run("compare", export, "--label-column", "stars", "--rejected", "drop") == 0
-    assert "\nTake " in capsys.readouterr().out
+    assert "\nTake " in output_of(capsys, "compare", export, "--label-column", "stars", "--rejected", "drop")
 
 
 def test_unknown_columns_and_tasks_of_gold_are_named_at_once(labels: Path, tmp_path: Path, capsys: Capture) -> None:
     gold = tmp_path / "gold.csv"
     gold.write_text("task,label\n9999,0\n")
-    assert run("compare", labels, "--gold", gold) == 2
-    error = capsys.readouterr().err
+    error = refused(capsys, "compare", labels, "--gold", gold)
     assert "got 9999" in error
     assert error.count("\n") == 1
     labels = tmp_path / "labels.csv"
     labels.write_text("item,who,label\n1,a,x\n")
-    assert run("aggregate", labels) == 2
-    error = capsys.readouterr().err
+    error = refused(capsys, "aggregate", labels)
     assert "the task and worker columns must be among ['item', 'who', 'label']; got 'task' and 'worker'." in error
     assert "Name them with --task-column item, --worker-column who" in error
 
@@ -255,8 +245,7 @@ def test_ids_cannot_draw_on_the_terminal_but_pass_a_pipe_unchanged(
 ) -> None:
     path = tmp_path / "labels\x1b[2J.csv"
     path.write_text("task,worker,label\n" + "".join(f"\x1b[31m{i},{who},l{i % 2}\n" for i in range(4) for who in "ab"))
-    assert run("aggregate", path) == 0
-    assert capfd.readouterr().out.count("\x1b[31m") == 4
+    assert output_of(capfd, "aggregate", path).count("\x1b[31m") == 4
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     for arguments in (["aggregate", str(path)], ["check", str(path)], ["aggregate", str(path) + "x"]):
         run(*arguments)
@@ -273,16 +262,14 @@ def test_compare_recommends_nothing_where_no_task_is_labelled_twice(tmp_path: Pa
     shown = capfd.readouterr()
     assert "Take none: no task is labelled twice" in shown.out
     assert shown.err.count("redundancy 1), so nothing was learned") == 1
-    assert run("compare", path, "--json") == 0
-    assert json.loads(capfd.readouterr().out)["recommended"] is None
+    assert json_of(capfd, "compare", path)["recommended"] is None
 
 
 def test_gold_settles_its_tasks_in_aggregate(tmp_path: Path, capsys: Capture) -> None:
     labels, gold = tmp_path / "labels.csv", tmp_path / "gold.csv"
     labels.write_text("task,worker,label\n1,a,x\n1,b,x\n2,a,x\n2,b,y\n3,a,y\n3,b,y\n")
     gold.write_text("task,label\n1,y\n")
-    assert run("aggregate", labels, "--gold", gold, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["labels"][0]["label"] == "y"
+    assert json_of(capsys, "aggregate", labels, "--gold", gold)["labels"][0]["label"] == "y"
     gold.write_text("task,label\n1,bird\n")
     assert run("aggregate", labels, "--gold", gold) == 2
     assert f"labelonce: {gold}: gold must be among ['x', 'y']; got 'bird'" in capsys.readouterr().err

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 import typer
 from broken_files import GOOD
-from commands import Capture, Patch, run
+from commands import Capture, Patch, json_of, output_of, refused, run
 
 import labelonce as lo
 from labelonce.cli._app import app
@@ -31,8 +31,7 @@ def labels(tmp_path: Path) -> Path:
 
 
 def test_check_says_what_is_there_and_what_to_run(labels: Path, capsys: Capture) -> None:
-    assert run("check", labels) == 0
-    shown = capsys.readouterr().out
+    shown = output_of(capsys, "check", labels)
     for words in (
         "csv, 90 annotations",
         "30 tasks, 3 workers, 2 classes",
@@ -94,8 +93,7 @@ def test_the_training_that_check_names_for_other_sources_runs(
     Path("labels.txt").write_text("task,worker,label\n" + "".join(f"{t},{w},{y}\n" for t, w, y in rows))
     Path("export.json").write_text(json.dumps([studio_task(*row) for row in rows]))
     lo.write(pa.table({"task": range(12), "x": [i % 2 for i in range(12)]}), "features.parquet")
-    assert run("check", file, *options) == 0
-    command = shlex.split(capsys.readouterr().out.partition("Next: labelonce ")[2])
+    command = shlex.split(output_of(capsys, "check", file, *options).partition("Next: labelonce ")[2])
     assert command == ["train", file, *options, "--features", "features.parquet", "-o", "run"]
     assert run(*command, "--rounds", "1") == 0
 
@@ -177,8 +175,7 @@ def test_no_sentence_of_the_library_speaks_of_options() -> None:
 
 
 def test_check_as_json_has_all_of_it_and_tells_what_was_left_out_and_asked(capsys: Capture) -> None:
-    assert run("check", STUDIO, "--label-column", "stars", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_of(capsys, "check", STUDIO, "--label-column", "stars")
     assert found["format"] == "label-studio"
     assert found["left_out"]["cancelled or skipped"] == 2
     assert found["bytes"] == STUDIO.stat().st_size
@@ -186,8 +183,7 @@ def test_check_as_json_has_all_of_it_and_tells_what_was_left_out_and_asked(capsy
     assert found["problems"] == []
     run("check", SAMPLES / "mturk.csv", "--label-column", "animal", "--multiple", "join")
     assert "left out: rejected 1, without an answer 1" in capsys.readouterr().out
-    assert run("check", STUDIO) == 2
-    error = capsys.readouterr().err
+    error = refused(capsys, "check", STUDIO)
     assert "'stars' (rating, 4 answers)" in error
     assert error.endswith("Name one with --label-column.\n")
 

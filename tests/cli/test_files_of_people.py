@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import run
+from commands import Capture, json_of, output_of, refused, run
 
 import labelonce as lo
 
-Capture = pytest.CaptureFixture[str]
 EXCEL = "\ufeffReview ID;E-mail;Rating;Review\r\n"
 WORDS = {"book": "a fine book to read", "not a book": "it is a lamp for the desk"}
 
@@ -77,8 +76,7 @@ def test_the_command_that_check_names_trains_and_says_what_it_did(excel: Path, c
 @pytest.mark.parametrize("command", ["train", "aggregate", "compare", "next"])
 def test_spellings_are_refused_until_somebody_decides(command: str, excel: Path, capsys: Capture) -> None:
     more = ["--text", "Review", "--rounds", "1"] if command == "train" else []
-    assert run(command, excel, *NAMES, "--missing", "drop", *more) == 2
-    error = capsys.readouterr().err
+    error = refused(capsys, command, excel, *NAMES, "--missing", "drop", *more)
     assert "Give them one spelling with --normalise, or new names with --relabel FILE." in error
     assert "If they are classes of their own, add --spellings keep." in error
 
@@ -94,8 +92,7 @@ def test_each_way_to_decide_on_spellings_is_taken(decided: list[str], excel: Pat
 
 
 def test_a_missing_label_is_one_sentence_with_the_row_and_both_ways_on(excel: Path, capsys: Capture) -> None:
-    assert run("aggregate", excel, *NAMES) == 2
-    assert capsys.readouterr().err == (
+    assert refused(capsys, "aggregate", excel, *NAMES) == (
         "labelonce: reviews.csv: label must not be missing; got a missing value at row 50 (1 in total). Leave such "
         "rows out with --missing drop, or fill them in.\n"
     )
@@ -177,14 +174,12 @@ def test_questions_in_long_form_are_recognised_and_the_command_runs(long: list[s
     assert "Column 'relation' tells these rows apart" in shown
     command = shlex.split(shown.partition("Next: labelonce ")[2])
     assert command == ["check", *long, "--question-column", "relation", "--answer-column", "says"]
-    assert run(*command) == 0
-    assert "30 tasks, 3 questions, 3 workers" in capsys.readouterr().out
+    assert "30 tasks, 3 questions, 3 workers" in output_of(capsys, *command)
 
 
 @pytest.mark.parametrize("command", ["check", "aggregate"])
 def test_answers_are_not_taken_for_questions(command: str, long: list[str], capsys: Capture) -> None:
-    assert run(command, *long, "--label-column", "says", "--multiple", "questions") == 2
-    assert capsys.readouterr().err == (
+    assert refused(capsys, command, *long, "--label-column", "says", "--multiple", "questions") == (
         "labelonce: long.csv: column 'says' must hold ticked labels; got ['maybe', 'no', 'yes'], which look like "
         "answers. For one answer per row name the columns with --question-column relation and --answer-column says.\n"
     )
@@ -286,13 +281,11 @@ def test_agreement_prints_figures_classes_and_pairs(capsys: Capture) -> None:
         "task,worker,label\n"
         + "".join(f"{t},{w},{(t + (w == 'c' and t < 2)) % 3 + 1}\n" for t in range(9) for w in "abc")
     )
-    assert run("agreement", "r.csv", "-o", "pairs.csv") == 0
-    shown = capsys.readouterr().out
+    shown = output_of(capsys, "agreement", "r.csv", "-o", "pairs.csv")
     for words in ("27 labels of 9 tasks", "are the same: 0.85 (", "Fleiss' kappa: 0.78 (", "by their order: 0.8"):
         assert words in shown
     assert [row["tasks"] for row in read(Path("pairs.csv"))] == ["9", "9", "9"]
-    assert run("agreement", "r.csv", "--order", "3,1,2", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_of(capsys, "agreement", "r.csv", "--order", "3,1,2")
     assert found["pairs"][0]["kappa"] == 1.0
     assert found["alpha_ordinal"]["value"] < found["alpha"]["value"] + 0.2
 

@@ -5,9 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import run
+from commands import Capture, json_of, output_of, refused, run
 
-Capture = pytest.CaptureFixture[str]
 FIRST = [(1, "ann", "dog|sea"), (1, "bob", "dog"), (1, "eve", "dog|sea")]
 ROWS = [*FIRST, (2, "ann", ""), (2, "bob", "sea"), (2, "eve", "")]
 
@@ -50,8 +49,7 @@ def test_what_questions_cannot_have_is_one_sentence(ticked: Path, capfd: Capture
     assert "got 'question' and 'answer'. Name them with --question-column, --answer-column." in capfd.readouterr().err
     path = tmp_path / "bad.csv"
     path.write_text("task,question,worker,answer\n1,dog,ann,perhaps\n")
-    assert run("check", path) == 2
-    error = capfd.readouterr().err
+    error = refused(capfd, "check", path)
     assert "got 'perhaps'" in error
     assert "Traceback" not in error
 
@@ -64,8 +62,7 @@ def test_an_option_for_classes_is_refused(ticked: Path, option: tuple[str, str],
 
 @pytest.mark.parametrize("command", ["compare", "next"])
 def test_commands_for_one_label_say_who_takes_several(ticked: Path, command: str, capfd: Capture) -> None:
-    assert run(command, ticked) == 2
-    error = capfd.readouterr().err
+    error = refused(capfd, command, ticked)
     assert f"{ticked}: {command} must have one label per row; got questions" in error
     assert "Use labelonce aggregate or train." in error
 
@@ -80,13 +77,10 @@ def test_check_boxes_go_back_to_label_studio(tmp_path: Path) -> None:
 
 
 def test_check_says_what_is_in_the_questions_under_any_name(ticked: Path, capfd: Capture, tmp_path: Path) -> None:
-    assert run("check", ticked, "--json") == 0
-    found = json.loads(capfd.readouterr().out)
+    found = json_of(capfd, "check", ticked)
     assert (found["n_questions"], found["n_tasks"], found["answers"]) == (2, 2, {"no": 6, "yes": 6})
-    assert run("check", ticked) == 0
-    assert "yes: dog 50.0%, sea 50.0%" in capfd.readouterr().out
+    assert "yes: dog 50.0%, sea 50.0%" in output_of(capfd, "check", ticked)
     path = tmp_path / "tags.csv"
     path.write_text("photo,who,tags\n1,ann,dog|sea\n1,bob,dog\n2,bob,\n")
     names = ["--task-column", "photo", "--worker-column", "who", "--label-column", "tags"]
-    assert run("check", path, *names, "--multiple", "questions", "--json") == 0
-    assert json.loads(capfd.readouterr().out)["n_questions"] == 2
+    assert json_of(capfd, "check", path, *names, "--multiple", "questions")["n_questions"] == 2

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import Capture, json_of, output_of, refused
 from commands import run as labelonce
 from pyarrow import parquet
 
 import labelonce as lo
 
-Capture = pytest.CaptureFixture[str]
 NAMES = ["dog", "sea", "night"]
 WORDS = {"dog": "a barking hound", "sea": "waves and sand", "night": "stars in the dark"}
 
@@ -86,8 +86,7 @@ def test_predict_writes_a_column_per_question(folder: Path, tmp_path: Path) -> N
 
 
 def test_show_prints_questions_and_the_strictness_of_workers(folder: Path, capsys: Capture) -> None:
-    assert labelonce("show", folder / "run") == 0
-    printed = capsys.readouterr().out
+    printed = output_of(capsys, "show", folder / "run")
     assert "450 answers to 3 questions about 150 tasks by 6 workers" in printed
     assert "Workers, strictest first" in printed
     assert [line.split("\t")[0] for line in printed.split("# Questions\n")[1].splitlines()[1:4]] == [
@@ -95,20 +94,17 @@ def test_show_prints_questions_and_the_strictness_of_workers(folder: Path, capsy
         "sea",
         "night",
     ]
-    assert labelonce("show", folder / "run", "--json") == 0
-    assert len(json.loads(capsys.readouterr().out)["workers"]) == 6
+    assert len(json_of(capsys, "show", folder / "run")["workers"]) == 6
 
 
 def test_report_measures_known_answers(folder: Path, capsys: Capture) -> None:
-    assert labelonce("report", folder / "run", "--gold", folder / "gold.csv") == 0
-    assert "of 60 known labels are right" in capsys.readouterr().out
+    assert "of 60 known labels are right" in output_of(capsys, "report", folder / "run", "--gold", folder / "gold.csv")
     assert "Right labels, measured" in (folder / "run" / "report.html").read_text()
 
 
 @pytest.mark.parametrize("command", ["review", "plan"])
 def test_commands_for_classes_say_that_the_run_is_on_questions(folder: Path, command: str, capsys: Capture) -> None:
-    assert labelonce(command, folder / "run") == 2
-    assert "must be of labels that are classes; got one of 3 questions" in capsys.readouterr().err
+    assert "must be of labels that are classes; got one of 3 questions" in refused(capsys, command, folder / "run")
 
 
 def test_texts_in_the_file_of_labels_train_heads(folder: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import Capture, run
+from commands import Capture, json_of, refused, run
 
 import labelonce as lo
 from labelonce._types import STRATEGIES
@@ -53,12 +53,10 @@ def test_without_features_it_works_on_the_labels_alone(files: tuple[Path, Path],
     labels, _ = files
     text = labels.read_text().splitlines()
     labels.write_text("\n".join([*text[:-3], text[-1]]) + "\n")  # the last task has a label of the spammer alone
-    assert run("next", labels, "-n", "5", "--json") == 0
-    found = json.loads(capfd.readouterr().out)
+    found = json_of(capfd, "next", labels, "-n", "5")
     assert {pair["task"] for pair in found["next"]} == {"t59"}
     assert found["workers_asked"] == 1
-    assert run("next", labels, "-o", labels) == 2
-    assert "--output must not be a file that is read" in capfd.readouterr().err
+    assert "--output must not be a file that is read" in refused(capfd, "next", labels, "-o", labels)
 
 
 def test_the_options_of_the_command_line_are_the_strategies() -> None:
@@ -88,8 +86,7 @@ def test_what_is_wrong_with_features_is_said_without_options_of_other_commands(
     labels, features = files
     head, first, *rest = features.read_text().splitlines()
     features.write_text("\n".join([head, f"{first.rpartition(',')[0]},{cell}", *rest]))
-    assert run("next", labels, "--features", features) == 2
-    assert fix in capfd.readouterr().err
+    assert fix in refused(capfd, "next", labels, "--features", features)
 
 
 def test_it_writes_the_input_file_of_a_tool_with_what_the_tool_shows(tmp_path: Path, capsys: Capture) -> None:
@@ -133,8 +130,7 @@ def test_tasks_whose_inputs_nobody_knows_are_an_error_that_names_the_option(
     text = labels.read_text().splitlines()
     labels.write_text("\n".join([*text[:-3], text[-1]]) + "\n")  # the last task has a label of the spammer alone
     out = tmp_path / "next.csv"
-    assert run("next", str(labels), "-n", "3", "--for", "mturk", "-o", str(out)) == 2
-    assert "--tasks tasks.csv" in capsys.readouterr().err
+    assert "--tasks tasks.csv" in refused(capsys, "next", str(labels), "-n", "3", "--for", "mturk", "-o", str(out))
     assert not out.exists()
     given = ["--for", "mturk", "--tasks", str(features), "-o", str(out)]
     assert run("next", str(labels), "-n", "3", *given) == 0
@@ -161,8 +157,7 @@ def test_next_says_the_number_of_train_for_files_and_for_the_run(once: Path, cap
     of_files = ("next", once / "labels.csv", "--features", once / "features.csv")
     found = []
     for command in (of_files, ("next", once / "run")):
-        assert run(*command, "-n", "120", "--json") == 0
-        found.append(json.loads(capfd.readouterr().out))
+        found.append(json_of(capfd, *command, "-n", "120"))
     assert found[0] == found[1]
     assert found[0]["estimated_accuracy"] == {name: said[name] for name in ("value", "low", "high")}
     assert said["narrowing"].startswith(f"{found[0]['second_labels']} second labels would narrow")
@@ -184,7 +179,6 @@ def test_second_labels_of_random_tasks_come_first_where_they_narrow_the_range(on
 
 
 def test_second_labels_need_no_features_nor_what_a_run_knows(once: Path, capfd: Capture) -> None:
-    assert run("next", once / "labels.csv", "-n", "50", "--json") == 0
-    assert json.loads(capfd.readouterr().out)["second_labels"] == 40
+    assert json_of(capfd, "next", once / "labels.csv", "-n", "50")["second_labels"] == 40
     assert run("next", once / "run", "--features", once / "features.csv") == 2
     assert "--features must be left out with a run folder" in capfd.readouterr().err

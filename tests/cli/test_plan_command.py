@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import Capture, json_of, refused
 from commands import run as labelonce
 
 import labelonce as lo
 from labelonce import simulate
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +46,7 @@ def test_a_run_folder_is_enough_and_json_holds_the_whole_plan(run: Path, capsys:
     assert "of 2,400." in out  # ten times the 240 labels of the pilot
     assert "of new tasks" in out
     assert "small fits" in err
-    assert labelonce("plan", run, "--budget", "1000", "--task-price", "4", "--fits", "0", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_of(capsys, "plan", run, "--budget", "1000", "--task-price", "4", "--fits", "0")
     assert found["budget"] == 1000
     assert [row["redundancy"] for row in found["rows"]] == [1, 2, 3, 4]
     assert found["accuracy"] is None
@@ -56,13 +54,11 @@ def test_a_run_folder_is_enough_and_json_holds_the_whole_plan(run: Path, capsys:
 
 def test_a_run_knows_its_tasks_and_amounts_are_read_as_people_type_them(run: Path, capsys: Capture) -> None:
     prices = ["--budget", "$2,000", "--label-price", "$0.05", "--fee", "20%", "--goal", "labels", "--fits", "0"]
-    assert labelonce("plan", str(run), *prices, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_of(capsys, "plan", str(run), *prices)
     assert (found["budget"], found["label_price"], found["fee"], found["pool"]) == (2000, 0.05, 0.2, 200)
     assert "The run has 200 tasks; say how many there are with --tasks." in found["guards"]
     assert found["tasks"] == 200
-    assert labelonce("plan", str(run), "--budget", "much") == 2
-    assert "got 'much'" in capsys.readouterr().err
+    assert "got 'much'" in refused(capsys, "plan", str(run), "--budget", "much")
 
 
 def test_the_price_is_what_the_files_of_the_run_say(run: Path, capsys: Capture) -> None:
@@ -105,7 +101,6 @@ def test_without_its_inputs_a_run_is_planned_by_information(run: Path, capsys: C
     ],
 )
 def test_errors_are_one_sentence(arguments: list[str], value: str, capsys: Capture) -> None:
-    assert labelonce("plan", *arguments) == 2
-    err = capsys.readouterr().err
+    err = refused(capsys, "plan", *arguments)
     assert value in err
     assert err.count("\n") == 1

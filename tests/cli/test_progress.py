@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable
 
-import pytest
+from commands import Capture
 
 from labelonce.cli import _progress
 from labelonce.cli._progress import Lines, shown_progress
-
-Capture = pytest.CaptureFixture[str]
 
 
 def lines_of(events: Iterable[tuple[float, str, int, int]]) -> list[str]:

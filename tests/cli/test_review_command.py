@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import Capture, json_of, output_of, refused
 from commands import run as labelonce
 from pyarrow import parquet
 
 import labelonce as lo
 from labelonce import runs, simulate
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +80,7 @@ def test_gold_measures_what_was_estimated_in_the_report(folder: Path, tmp_path: 
     run = tmp_path / "run"
     shutil.copytree(folder / "run", run)
     before = {path.name: path.read_bytes() for path in run.iterdir()}
-    assert labelonce("report", run, "--gold", folder / "gold.csv") == 0
-    told = capsys.readouterr().out
+    told = output_of(capsys, "report", run, "--gold", folder / "gold.csv")
     gold = {int(row["task"]): row["label"] for row in rows_of(folder / "gold.csv")}
     labels = parquet.read_table(run / "labels.parquet").to_pylist()
     right = np.mean([row["label"] == gold[row["task"]] for row in labels if row["task"] in gold])
@@ -91,8 +89,7 @@ def test_gold_measures_what_was_estimated_in_the_report(folder: Path, tmp_path: 
     assert "On 100 tasks with known true labels" in (run / "report.html").read_text()
     after = {path.name: path.read_bytes() for path in run.iterdir()}
     assert {name for name in after if after[name] != before.get(name)} == {"report.html"}
-    assert labelonce("report", run, "--gold", folder / "gold.csv", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_of(capsys, "report", run, "--gold", folder / "gold.csv")
     assert found["gold"] == 100
     assert found["measured_accuracy"]["low"] <= found["measured_accuracy"]["value"]
     assert found["estimated_accuracy"]["held_out"] is True
@@ -106,8 +103,7 @@ def test_gold_that_is_none_of_the_run_is_told_with_its_file_and_leaves_the_repor
 ) -> None:
     (tmp_path / "checked.csv").write_text(f"task,label\n{gold}")
     before = (folder / "run" / "report.html").read_bytes()
-    assert labelonce("report", folder / "run", "--gold", tmp_path / "checked.csv") == 2
-    error = capsys.readouterr().err
+    error = refused(capsys, "report", folder / "run", "--gold", tmp_path / "checked.csv")
     assert error.startswith(f"labelonce: {tmp_path / 'checked.csv'}")
     assert said in error
     assert (folder / "run" / "report.html").read_bytes() == before
@@ -122,8 +118,7 @@ def test_a_lost_or_damaged_file_of_the_run_is_named(
 ) -> None:
     file = Path(shutil.copytree(folder / "run", tmp_path / "run")) / name
     file.unlink() if content is None else file.write_bytes(content)
-    assert labelonce(command, tmp_path / "run") == 2
-    error = capsys.readouterr().err
+    error = refused(capsys, command, tmp_path / "run")
     assert f"{file}" in error
     assert "must be" in error
 
@@ -142,8 +137,7 @@ def test_a_folder_of_an_older_version_is_told(folder: Path, tmp_path: Path, caps
     shutil.copytree(folder / "run", run)
     table = parquet.read_table(run / "labels.parquet")
     parquet.write_table(table.drop_columns("given"), run / "labels.parquet")
-    assert labelonce("review", run) == 2
-    assert "labels.parquet must have a column 'given'; got none. Train again" in capsys.readouterr().err
+    assert "labels.parquet must have a column 'given'; got none. Train again" in refused(capsys, "review", run)
 
 
 def test_a_run_that_held_nothing_out_says_so(folder: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -152,7 +146,6 @@ def test_a_run_that_held_nothing_out_says_so(folder: Path, tmp_path: Path, capsy
     record: dict[str, Any] = json.loads((run / "run.json").read_text())
     record["result"]["estimated_accuracy"]["held_out"] = False
     (run / "run.json").write_text(json.dumps(record))
-    assert labelonce("show", run) == 0
-    assert "NOTHING WAS HELD OUT" in capsys.readouterr().out
+    assert "NOTHING WAS HELD OUT" in output_of(capsys, "show", run)
     assert labelonce("review", run) == 0
     assert "nothing was held out in this run" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import Capture, json_of, output_of, refused
 from commands import run as labelonce
 from pyarrow import parquet
 
@@ -19,7 +20,6 @@ from labelonce.report import _write
 from labelonce.runs import _train
 
 RESULT = {"run.json", "labels.parquet", "workers.parquet", "model.skops"}
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +110,7 @@ def test_predict_finds_the_columns_by_name(folder: Path, tmp_path: Path) -> None
 
 def test_predict_pipes_csv_or_json_lines(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     arguments = ["predict", str(folder / "run"), str(folder / "new.csv")]
-    assert labelonce(*arguments) == 0
-    assert capfdbinary.readouterr().out.splitlines()[0] == b'"task","label","confidence"'
+    assert output_of(capfdbinary, *arguments).splitlines()[0] == b'"task","label","confidence"'
     assert labelonce(*arguments, "--json") == 0
     assert [json.loads(line)["task"] for line in capfdbinary.readouterr().out.splitlines()] == list(range(90, 100))
 
@@ -121,8 +120,7 @@ def test_texts_are_read_from_the_labels_and_predicted_by_name(folder: Path, tmp_
     arguments = ["train", str(folder / "labels.csv"), "--text", "text", "--rounds", "2", "-o", str(run), "--json"]
     assert labelonce(*arguments) == 0
     assert json.loads(capfdbinary.readouterr().out)["features"] == {"kind": "text", "column": "text"}
-    assert labelonce("predict", run, folder / "texts.csv") == 0
-    rows = [line.split(b",") for line in capfdbinary.readouterr().out.splitlines()]
+    rows = [line.split(b",") for line in output_of(capfdbinary, "predict", run, folder / "texts.csv").splitlines()]
     assert [row[:2] for row in rows[1:]] == [[b"0", b'"cat"'], [b"1", b'"dog"']]
     repeated = tmp_path / "repeated.csv"
     repeated.write_text("task,text\n7,another cat\n7,another cat\n8,my dog\n")
@@ -131,13 +129,11 @@ def test_texts_are_read_from_the_labels_and_predicted_by_name(folder: Path, tmp_
 
 
 def test_show_prints_plain_text_when_piped_and_json_for_machines(folder: Path, capsys: Capture) -> None:
-    assert labelonce("show", folder / "run", "--workers", "2") == 0
-    text = capsys.readouterr().out
+    text = output_of(capsys, "show", folder / "run", "--workers", "2")
     assert "90 labels of 90 tasks by 6 workers (redundancy 1), 10 more tasks without labels" in text
     assert "# The best and the worst of 6 workers\nworker\tlabels\tskill\t90 % interval\tflags\n" in text
     assert "│" not in text
-    assert labelonce("show", folder / "run", "--json") == 0
-    record = json.loads(capsys.readouterr().out)
+    record = json_of(capsys, "show", folder / "run")
     assert len(record["workers"]) == 6
     assert record["rounds"][0]["posterior_change"] is None
 
@@ -192,8 +188,7 @@ def test_bad_input_is_one_sentence_writing_nothing(name: str, folder: Path, tmp_
     (folder / "other.csv").write_text("task,label\n1000,cat\n")
     (folder / "named.csv").write_text("task_id,x\n" + "".join(f"{i},{i}\n" for i in range(100)))
     arguments, message = bad_inputs(folder)[name]
-    assert labelonce("train", *arguments, "-o", tmp_path / "run") == 2
-    told = capsys.readouterr().err
+    told = refused(capsys, "train", *arguments, "-o", tmp_path / "run")
     assert message in told
     assert len(told.splitlines()) == 1
     assert not list(tmp_path.iterdir())
@@ -289,8 +284,7 @@ def test_no_file_takes_the_place_of_another(folder: Path, tmp_path: Path, capsys
 def test_predict_refuses_rows_of_others(text: str, message: str, folder: Path, tmp_path: Path, capsys: Capture) -> None:
     rows, output = tmp_path / "rows.csv", tmp_path / "out.csv"
     rows.write_text(text)
-    assert labelonce("predict", folder / "run", rows, "-o", output) == 2
-    assert message in capsys.readouterr().err
+    assert message in refused(capsys, "predict", folder / "run", rows, "-o", output)
     assert not output.exists()
 
 
@@ -304,8 +298,7 @@ def test_arrays_must_have_as_many_features_and_names_cannot_draw(folder: Path, t
 
 @pytest.mark.parametrize("command", [["show"], ["predict", "rows.csv"], ["review"], ["report"]])
 def test_a_folder_without_a_run_is_told(command: list[str], tmp_path: Path, capsys: Capture) -> None:
-    assert labelonce(command[0], tmp_path, *command[1:]) == 2
-    assert "must hold a finished run; got no run.json" in capsys.readouterr().err
+    assert "must hold a finished run; got no run.json" in refused(capsys, command[0], tmp_path, *command[1:])
 
 
 def stopped(folder: Path, run: Path) -> None:
@@ -328,8 +321,7 @@ def test_resume_refuses_other_options_and_changed_files(folder: Path, tmp_path: 
     job = json.loads((run / ".work" / "job.json").read_text())
     job["inputs"]["labels"]["sha256"] = "0"
     (run / ".work" / "job.json").write_text(json.dumps(job))
-    assert labelonce("train", "--resume", "-o", run) == 2
-    assert "its content has changed. Train again without resuming" in capsys.readouterr().err
+    assert "its content has changed. Train again without resuming" in refused(capsys, "train", "--resume", "-o", run)
     assert (run / ".work").exists()
 
 

@@ -9,7 +9,6 @@ from labelonce.aggregation import COMMANDS, Aggregator, aggregator_of
 from labelonce.cli._multilabel import aggregate_questions
 from labelonce.cli._print import print_json, print_rows, print_status, right_in_words, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
-from labelonce.data import Annotations
 from labelonce.files import File
 from labelonce.io import detect_format, read_class_groups, write
 from labelonce.runs import find_files, has_questions
@@ -17,9 +16,9 @@ from labelonce.workers import Grouped
 
 
 def run_aggregate(
-    paths: list[Path],
-    source: dict[str, Any],
     *,
+    files: list[Path],
+    source: dict[str, Any],
     method: str,
     gold: Path | None,
     groups: str | None,
@@ -32,32 +31,42 @@ def run_aggregate(
 ) -> None:
     """Read the annotations as `source` says, fit the method, write its labels and workers."""
     table = None if groups is None or groups in GROUPINGS else Path(groups)
-    check_outputs([*paths, gold, table], output=(output, output_format), workers=(workers, None))
+    check_outputs([*files, gold, table], output=(output, output_format), workers=(workers, None))
     if workers is not None and detect_format(workers, reading=False) not in TABLES:
         raise ValueError(f"--workers must be a table, such as workers.csv; got {workers}.")
-    files = find_files(paths, source.get("format"))
-    if has_questions(files, source):
+    labels = find_files(files, source.get("format"))
+    if has_questions(labels, source):
         for option, value in (("groups", groups), ("engine", engine)):
             if value is not None:
                 raise ValueError(f"--{option} must be left out for questions; got {value}.")
         written: dict[str, Any] = {"output": output, "output_format": output_format, "workers": workers}
-        aggregate_questions(files, source, method=method, gold=gold, as_json=as_json, **written)
+        aggregate_questions(labels, source, method=method, gold=gold, as_json=as_json, **written)
         return
     model = _aggregator(method, engine, seed)
     if groups is not None and method != "dawid-skene":
         raise ValueError(f"--groups must go with --method dawid-skene; got {method}. Leave it out.")
-    annotations, known = read_comparable(files, source, gold)
+    annotations, known = read_comparable(labels, source, gold)
     with warnings_as_notes():
         if groups is not None:
             model.set_params(worker_model=Grouped(read_class_groups(groups, annotations)))
         model.fit(annotations, gold=known)
     if output is not None:
-        write(model, output, format=output_format, **_origin(files, source, output, output_format))
+        write(model, output, format=output_format, **_origin(labels, source, output, output_format))
     elif not as_json:
         print_rows(model.to_frame())
     if workers is not None:
         write(model.workers_to_frame(), workers)
-    _report(annotations, model, method, as_json=as_json, output=output, workers=workers)
+    right = model.estimated_accuracy_
+    if not as_json:
+        print_status(f"{annotations!r}")
+        print_status(f"{method}, {model.n_iter_} iterations: {right_in_words(right)}")
+        return
+    found: dict[str, Any] = {"method": method, "annotations": len(annotations), "tasks": annotations.n_tasks}
+    found |= {"workers": annotations.n_workers, "classes": annotations.classes.tolist()}
+    found |= {"answers": annotations.answers.tolist(), "redundancy": annotations.redundancy}
+    found |= {"estimated_accuracy": vars(right), "iterations": model.n_iter_, "converged": model.converged_}
+    found |= {"output": output and str(output), "workers_output": workers and str(workers)}
+    print_json(found | ({} if output else {"labels": model.to_frame().to_pylist()}))
 
 
 def _aggregator(method: str, engine: str | None, seed: int) -> Aggregator:
@@ -81,36 +90,3 @@ def _origin(files: Sequence[File], source: dict[str, Any], output: Path, output_
             f"predictions go back to one export; got {len(files)} files. Aggregate to .csv, or one by one."
         )
     return {"like": files[0]} | {name: source[name] for name in ("task", "label", "multiple") if name in source}
-
-
-def _report(
-    annotations: Annotations,
-    model: Aggregator,
-    method: str,
-    *,
-    as_json: bool,
-    output: Path | None,
-    workers: Path | None,
-) -> None:
-    right = model.estimated_accuracy_
-    if not as_json:
-        print_status(f"{annotations!r}")
-        print_status(f"{method}, {model.n_iter_} iterations: {right_in_words(right)}")
-        return
-    found = {
-        "method": method,
-        "annotations": len(annotations),
-        "tasks": annotations.n_tasks,
-        "workers": annotations.n_workers,
-        "classes": annotations.classes.tolist(),
-        "answers": annotations.answers.tolist(),
-        "redundancy": annotations.redundancy,
-        "estimated_accuracy": vars(right),
-        "iterations": model.n_iter_,
-        "converged": model.converged_,
-        "output": output and str(output),
-        "workers_output": workers and str(workers),
-    }
-    if output is None:
-        found["labels"] = model.to_frame().to_pylist()
-    print_json(found)

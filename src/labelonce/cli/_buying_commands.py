@@ -70,12 +70,10 @@ def plan(
     - `labelonce plan --assume skill=0.8 --budget 10000 --task-price 2`
     - `labelonce plan --assume quality=0.3 --classes 10 --budget 10000 --json`
     """
+    given = locals()
     from labelonce.cli._plan import run_plan
 
-    prices = {"budget": budget, "label_price": label_price, "fee": fee, "task_price": task_price, "tasks": tasks}
-    options: dict[str, Any] = {**prices, "goal": goal, "test_tasks": test_tasks, "overlap": overlap}
-    options |= {"fits": fits, "random_state": seed}
-    run_plan(run, assume, classes, picture=picture, as_json=as_json, **options)
+    run_plan(**given)
 
 
 @takes_source
@@ -127,24 +125,10 @@ def next_(
     - `labelonce next Batch_1.csv --task-column image_url --for mturk -o batch2.csv`
     - `labelonce next labels.csv --strategy FewestLabels --json`
     """
+    given = locals() | {"strategy": strategy.value, "ignore": tuple(ignore or ())}
     from labelonce.cli._next import run_next
 
-    run_next(
-        files,
-        source,
-        n=n,
-        inputs={"features": features, "text": text, "images": images, "embed": embed, "ignore": tuple(ignore or ())},
-        gold=gold,
-        strategy=strategy.value,
-        each=each,
-        max_labels=max_labels,
-        overlap=overlap,
-        seed=seed,
-        output=output,
-        target=target,
-        tasks=tasks,
-        as_json=as_json,
-    )
+    run_next(**given)
 
 
 def project(

@@ -32,7 +32,8 @@ def run_check(paths: list[Path], source: dict[str, Any], *, as_json: bool) -> in
     """Print what is in the files; return 0 where nothing looks wrong, else 1."""
     files = find_files(paths, source.get("format"))
     if has_questions(files, source):
-        return check_questions(files, source, _for_questions(files, source), as_json=as_json)
+        columns = [value for value in source.values() if isinstance(value, str)]
+        return check_questions(files, source, _train(files, _typed(source), columns), as_json=as_json)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         annotations = read_annotations(files, **{"duplicates": "keep", "missing": "drop"} | of_classes(source))
@@ -42,7 +43,8 @@ def run_check(paths: list[Path], source: dict[str, Any], *, as_json: bool) -> in
     for message in {str(warning.message): warning.message for warning in caught}.values():
         left_out.update(message.counts if isinstance(message, LeftOutWarning) else {})
         if isinstance(message, MissingWarning) and "missing" not in source:
-            missing.append(_missing(message))
+            fix = f"Other commands refuse the file; leave them out with {argument('missing', 'drop')}."
+            missing.append(Finding("missing", sum(message.counts.values()), f"{message} {fix}"))
         elif not isinstance(message, LeftOutWarning):
             print_note(str(message))
     found = check(annotations)
@@ -60,11 +62,6 @@ def run_check(paths: list[Path], source: dict[str, Any], *, as_json: bool) -> in
     else:
         print_plain("\n".join(map(printable, _lines(files, found, left_out, work, command))))
     return 1 if found.problems else 0
-
-
-def _missing(warned: MissingWarning) -> Finding:
-    sentence = f"{warned} Other commands refuse the file; leave them out with {argument('missing', 'drop')}."
-    return Finding("missing", sum(warned.counts.values()), sentence)
 
 
 def _advised(problem: Finding, files: Sequence[File], source: dict[str, Any]) -> Finding:
@@ -97,13 +94,6 @@ def _work(table: pa.Table | None) -> dict[str, float]:
     return found
 
 
-def _work_in_words(work: dict[str, float]) -> Iterator[str]:
-    if "seconds" in work:
-        yield f"{work['seconds_per_label']:,.3g} seconds per label (median), {work['seconds'] / 3600:,.3g} hours in all"
-    if "pay" in work:
-        yield f"pay of {work['pay_per_label']:,.3g} per label (mean), {work['pay']:,.2f} in all"
-
-
 def _lines(
     files: Sequence[File], found: Check, left_out: dict[str, int], work: dict[str, float], command: str
 ) -> Iterator[str]:
@@ -114,11 +104,20 @@ def _lines(
     yield f"  classes: {_shares(found.classes, found.n_annotations)}"
     if found.other_answers:
         yield f"  other answers: {_shares(found.other_answers, found.n_annotations)}"
-    yield f"  labels per task: {found.redundancy:.3g} on average; {_sizes(found)}"
+    sizes = list(found.tasks_by_redundancy.items())
+    with_each = ", ".join(f"{n:,} with {size}" for size, n in sizes[:_MOST])
+    more = f" and {sum(n for _, n in sizes[_MOST:]):,} with more" if len(sizes) > _MOST else ""
+    yield f"  labels per task: {found.redundancy:.3g} on average; {with_each}{more}"
     least, median, most = (found.labels_per_worker[name] for name in ("min", "median", "max"))
     yield f"  labels per worker: {least:,} to {most:,}, median {median:,.4g}"
-    if work:
-        yield f"  work: {'; '.join(_work_in_words(work))}"
+    paid = []
+    if "seconds" in work:
+        hours = f"{work['seconds'] / 3600:,.3g} hours in all"
+        paid.append(f"{work['seconds_per_label']:,.3g} seconds per label (median), {hours}")
+    if "pay" in work:
+        paid.append(f"pay of {work['pay_per_label']:,.3g} per label (mean), {work['pay']:,.2f} in all")
+    if paid:
+        yield f"  work: {'; '.join(paid)}"
     if left_out:
         yield f"  left out: {', '.join(f'{reason} {n:,}' for reason, n in left_out.items())}"
     yield ""
@@ -139,12 +138,6 @@ def _shares(counts: dict[str, int], total: int) -> str:
 def _name(label: str) -> str:
     plain = label == label.strip() and label.isprintable() and len(label) <= _LONGEST
     return label if plain else show(label, _LONGEST)
-
-
-def _sizes(found: Check) -> str:
-    sizes = list(found.tasks_by_redundancy.items())
-    shown = ", ".join(f"{n:,} with {size}" for size, n in sizes[:_MOST])
-    return shown + (f" and {sum(n for _, n in sizes[_MOST:]):,} with more" if len(sizes) > _MOST else "")
 
 
 def _estimates(found: Check) -> Iterator[str]:
@@ -178,47 +171,40 @@ def _next_step(files: Sequence[File], source: dict[str, Any], found: Check, *, p
         keys = [part for role in ("task", "worker") if role in source for part in (argument(role), source[role])]
         asked = [argument("question"), column, argument("answer"), names[2]]
         return shlex.join(["labelonce", "check", *paths, *keys, *asked])
-    named = [part for name, value in source.items() for part in _typed(name, value)]
+    named = _typed(source)
     if panel and not found.needs_features:
         return shlex.join(["labelonce", "judges", *paths, *named])
-    named += _remedies(found, problems, source)
+    if "missing" in problems:
+        named += [argument("missing"), "drop"]
+    if any("spellings of" in problem.sentence for problem in found.problems) and "spellings" not in source:
+        named.append(argument("normalise"))
+    if "duplicates" in problems and "duplicates" not in source:
+        named += [argument("duplicates"), "last"]
     if not (found.needs_features or found.n_workers == 1):
         on_scale = any(note.kind == "scale" for note in found.notes)  # where nobody is right or wrong
         method = "dawid-skene" if found.confusion_share >= 0.5 or on_scale else "one-coin"
         targets = ["--method", method, "-o", "clean.csv", "--workers", "workers.csv"]
         return shlex.join(["labelonce", "aggregate", *paths, *named, *targets])
-    column = _text_column(files[0], ignore=names)
+    return _train(files, named, no_texts=names)
+
+
+def _train(files: Sequence[File], options: list[str], no_texts: list[str]) -> str:
+    """Return the command that trains on labels; texts are in none of the columns `no_texts`."""
+    column = _text_column(files[0], ignore=no_texts)
     features = ["--features", "features.parquet"] if column is None else ["--text", column]
-    return shlex.join(["labelonce", "train", *paths, *named, *features, "-o", "run"])
+    return shlex.join(["labelonce", "train", *(str(file.path) for file in files), *options, *features, "-o", "run"])
 
 
-def _for_questions(files: Sequence[File], source: dict[str, Any]) -> str:
-    """Return the command that trains on questions."""
-    named = [part for name, value in source.items() for part in _typed(name, value)]
-    column = _text_column(files[0], ignore=[value for value in source.values() if isinstance(value, str)])
-    features = ["--features", "features.parquet"] if column is None else ["--text", column]
-    return shlex.join(["labelonce", "train", *(str(file.path) for file in files), *named, *features, "-o", "run"])
-
-
-def _remedies(found: Check, problems: set[str], source: dict[str, Any]) -> list[str]:
-    """Return the options without which the next command would refuse the file."""
-    remedies = []
-    if "missing" in problems:
-        remedies += [argument("missing"), "drop"]
-    if any("spellings of" in problem.sentence for problem in found.problems) and "spellings" not in source:
-        remedies.append(argument("normalise"))
-    if "duplicates" in problems and "duplicates" not in source:
-        remedies += [argument("duplicates"), "last"]
-    return remedies
-
-
-def _typed(name: str, value: Any) -> list[str]:
-    """Return an option as it is typed."""
-    if value is True:
-        return [argument(name)]
-    if name == "ignore":
-        return [part for one in value for part in (argument(name), one)]
-    return [argument(name), value if isinstance(value, str) else ",".join(map(str, value))]
+def _typed(source: dict[str, Any]) -> list[str]:
+    """Return options as they are typed."""
+    typed = []
+    for name, value in source.items():
+        if value is True:
+            typed.append(argument(name))
+            continue
+        for one in value if name == "ignore" else [value]:
+            typed += [argument(name), one if isinstance(one, str) else ",".join(map(str, one))]
+    return typed
 
 
 def _text_column(file: File, ignore: list[str]) -> str | None:

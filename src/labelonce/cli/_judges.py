@@ -25,11 +25,11 @@ _ALSO = {"relabel", "normalise", "spellings"}
 
 
 def run_judges(
-    paths: list[Path],
-    source: dict[str, Any],
     *,
+    files: list[Path],
+    source: dict[str, Any],
     gold: list[Path],
-    people: Sequence[str],
+    people: Sequence[str] | None,
     swap: Sequence[Any] | None,
     n: int,
     risk: float | None,
@@ -41,13 +41,14 @@ def run_judges(
     """Combine the verdicts in files, print the results, and write labels, judges, items to check and a report."""
     if output is not None:
         _check_folder(output)
-    files = find_files(paths, source.get("format"))
+    verdicts = find_files(files, source.get("format"))
     with warnings_as_notes():
-        annotations = read_panel(files, source, swap=swap)
+        annotations = read_panel(verdicts, source, swap=swap)
         known, chances = read_checked(gold, annotations)
-        panel = JudgePanel(people=list(people) or None, random_state=seed).fit(annotations, gold=known)
+        panel = JudgePanel(people=people, random_state=seed).fit(annotations, gold=known)
         facts = panel_facts(panel, annotations, known, chances=chances, n=n, risk=risk, width=width)
-    facts |= {"format": FORMAT, "file": names_of(files), "read_as": read_from(files), "output": output and str(output)}
+    facts |= {"format": FORMAT, "file": names_of(verdicts), "read_as": read_from(verdicts)}
+    facts["output"] = output and str(output)
     if output is not None:
         _write(output, panel, annotations, facts)
     show_panel(facts, as_json=as_json)
@@ -103,7 +104,8 @@ def read_checked(
     for file in map(find_labels, paths):
         with naming(file):
             more = ["chance"] if "chance" in column_names(file) else []
-            found = [_plain(one) for one in read_columns(file, {name: name for name in ("task", "label", *more)})]
+            columns = read_columns(file, {name: name for name in ("task", "label", *more)})
+            found: list[list[Any]] = [column.to_pylist() for column in columns]
             rows = [number for number, label in enumerate(found[1]) if label is not None]
             tasks = [_as_in(annotations.tasks, found[0][row]) for row in rows]
             unknown = set(tasks) - set(annotations.tasks.tolist())
@@ -114,11 +116,6 @@ def read_checked(
                 chance = floats(pa.array(found[2]), "chance", len(found[0]))
                 chances |= {task: float(chance[row]) for task, row in zip(tasks, rows, strict=True) if chance[row] > 0}
     return gold or None, chances or None
-
-
-def _plain(column: Any) -> list[Any]:
-    values: list[Any] = column.to_pylist()
-    return values
 
 
 def _as_in(ids: Any, value: Any) -> Any:

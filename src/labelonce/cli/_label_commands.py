@@ -69,21 +69,10 @@ def aggregate(
     - `labelonce aggregate species.parquet --groups genera.csv -o clean.parquet`  (thousands of classes)
     - `labelonce aggregate labels.csv -o clean.csv --json`
     """
+    given = locals()
     from labelonce.cli._aggregate import run_aggregate
 
-    run_aggregate(
-        files,
-        source,
-        method=method.value,
-        gold=gold,
-        groups=groups,
-        engine=engine,
-        seed=seed,
-        output=output,
-        output_format=output_format,
-        workers=workers,
-        as_json=as_json,
-    )
+    run_aggregate(**given)
 
 
 @takes_source
@@ -127,21 +116,10 @@ def judges(
     - `labelonce judges verdicts.csv --risk 0.05 --width 0.03`
     - `labelonce judges pairwise.jsonl --swap A,B --json`
     """
+    given = locals() | {"people": [part.strip() for part in people.split(",")] if people else None}
     from labelonce.cli._judges import run_judges
 
-    run_judges(
-        files,
-        source,
-        gold=gold or [],
-        people=[part.strip() for part in people.split(",")] if people else [],
-        swap=None if swap is None else listed_ids(swap),
-        n=n,
-        risk=risk,
-        width=width,
-        seed=seed,
-        output=output,
-        as_json=as_json,
-    )
+    run_judges(**given | {"gold": gold or [], "swap": None if swap is None else listed_ids(swap)})
 
 
 @takes_source

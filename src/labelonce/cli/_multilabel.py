@@ -112,16 +112,24 @@ def _lines(files: Sequence[File], found: MultiLabelCheck) -> Iterator[str]:
 
 def summary_of_questions(record: RunRecord, folder: Path) -> str:
     """Return what came out of a run on questions in a few lines."""
-    data, result, recipe = record.data, cast(QuestionOutcome, record.result), record.recipe
+    result = cast(QuestionOutcome, record.result)
+    answers = f"{record.data.annotations:,} answers to {len(result.questions):,} questions about"
+    agrees = f"the model agrees with {result.agreement:.1%} of the answers"
+    said = [f"yes to {np.mean(result.shares):.1%} of the questions about tasks; {agrees}"]
+    return in_lines(record, folder, answers, "answers", said)
+
+
+def in_lines(record: RunRecord, folder: Path, labels: str, unit: str, found: list[str]) -> str:
+    """Return what every summary of a run says, around the lines about what was `found`."""
+    data, recipe = record.data, record.recipe
     without = data.tasks - data.labelled_tasks
-    more = f", {without:,} more tasks without answers" if without else ""
+    more = f", {without:,} more tasks without {unit}" if without else ""
     lines = [
-        f"{folder}: {data.annotations:,} answers to {len(result.questions):,} questions about {data.labelled_tasks:,} "
-        f"tasks by {data.workers:,} workers (redundancy {data.redundancy:.3g}){more}",
+        f"{folder}: {labels} {data.labelled_tasks:,} tasks by {data.workers:,} workers "
+        f"(redundancy {data.redundancy:.3g}){more}",
         f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions; {recipe.workers} workers",
-        f"{result.estimated_accuracy}",
-        f"yes to {np.mean(result.shares):.1%} of the questions about tasks; the model agrees with "
-        f"{result.agreement:.1%} of the answers",
+        f"{record.result.estimated_accuracy}",
+        *found,
         f"trained {record.finished} from {record.options.named_labels}, seed {record.options.seed}",
     ]
     return "\n".join(map(printable, lines))

@@ -60,11 +60,10 @@ class _KnownLabels:
 
 
 def run_next(
-    paths: list[Path],
-    source: dict[str, Any],
     *,
+    files: list[Path],
+    source: dict[str, Any],
     n: int,
-    inputs: dict[str, Any],
     gold: Path | None,
     strategy: str,
     each: int | None,
@@ -75,19 +74,20 @@ def run_next(
     target: Target | None,
     tasks: Path | None,
     as_json: bool,
+    **inputs: Any,
 ) -> None:
     """Fit all labels so far, or take the fit of a run, and write who should label what next."""
     if target is not None and output is None:
         raise ValueError(f"{argument('output')} must say where the input file of {target} goes; got none.")
-    check_outputs([*paths, inputs["features"], gold, tasks], output=(output, None))
+    check_outputs([*files, inputs["features"], gold, tasks], output=(output, None))
     given: dict[str, Any] = {
         name: str(value) if isinstance(value, Path) else value for name, value in (inputs | source).items()
     }
     with warnings_as_notes(), shown_progress(as_json=as_json) as progress:
-        if len(paths) == 1 and (paths[0] / "run.json").exists():
-            known = _of_run(paths[0], given, gold)
+        if len(files) == 1 and (files[0] / "run.json").exists():
+            known = _of_run(files[0], given, gold)
         else:
-            options = Options(tuple(map(str, paths)), **given, gold=str(gold) if gold else None, seed=seed)
+            options = Options(tuple(map(str, files)), **given, gold=str(gold) if gold else None, seed=seed)
             known = _of_labels(options, progress)
         if known.fitted is None and (known.annotations.family is not None or known.annotations.order is not None):
             _next_of_panel(known, n=n, seed=seed, output=output, as_json=as_json)

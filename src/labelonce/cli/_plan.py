@@ -14,17 +14,18 @@ _ASSUMED = ("skill", "skills", "quality")
 
 
 def run_plan(
-    run: Path | None, assumed: str | None, classes: int | None, *, picture: Path | None, as_json: bool, **options: Any
+    *, run: Path | None, assume: str | None, classes: int | None, picture: Path | None, as_json: bool, **options: Any
 ) -> None:
     """Print how many labels to buy, the curve, the reasons and what to watch out for."""
-    if (run is None) == (assumed is None):
+    if (run is None) == (assume is None):
         got = "neither" if run is None else "both"
         raise ValueError(f"plan must have a run folder or {argument('assume')}; got {got}.")
-    if assumed is None and classes is not None:
+    if assume is None and classes is not None:
         raise ValueError(f"{argument('classes')} must go with {argument('assume')}; got {classes} and a run folder.")
-    workers: Any = run if assumed is None else _crowd(assumed, 2 if classes is None else classes)
+    workers: Any = run if assume is None else _crowd(assume, 2 if classes is None else classes)
+    seed = options.pop("seed")
     with shown_progress(as_json=as_json) as progress:
-        found = planning.plan(workers, **options, progress=partial(progress, "simulating"))
+        found = planning.plan(workers, **options, random_state=seed, progress=partial(progress, "simulating"))
     if picture is not None:
         found.plot(picture)
     if as_json:

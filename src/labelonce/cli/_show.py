@@ -5,7 +5,13 @@ from typing import Any
 
 from labelonce._messages import printable
 from labelonce.cli._judges import RECORD, show_panel
-from labelonce.cli._multilabel import QUESTION_WORKER, print_questions, question_worker_row, summary_of_questions
+from labelonce.cli._multilabel import (
+    QUESTION_WORKER,
+    in_lines,
+    print_questions,
+    question_worker_row,
+    summary_of_questions,
+)
 from labelonce.cli._print import cell, print_json, print_plain, print_table
 from labelonce.report import ClassFigures
 from labelonce.runs import QuestionOutcome, RunFolder, RunRecord, as_train_wrote, class_figures_of, read_json, read_run
@@ -75,33 +81,18 @@ def _print_classes(figures: dict[Any, ClassFigures]) -> None:
 
 def worker_row(worker: dict[str, Any]) -> list[Any]:
     """Return what a table shows of a worker."""
-    interval = f"{worker['skill_low']:.2f} to {worker['skill_high']:.2f}"
-    return [
-        worker["worker"],
-        worker["annotations"],
-        f"{worker['skill']:.2f}",
-        interval,
-        ", ".join(worker.get("flags", [])),
-    ]
+    skill, interval = f"{worker['skill']:.2f}", f"{worker['skill_low']:.2f} to {worker['skill_high']:.2f}"
+    return [worker["worker"], worker["annotations"], skill, interval, ", ".join(worker.get("flags", []))]
 
 
 def summary_of(record: RunRecord, folder: Path) -> str:
     """Return what came out of a run in a few lines."""
     if isinstance(record.result, QuestionOutcome):
         return summary_of_questions(record, folder)
-    data, result, recipe = record.data, record.outcome, record.recipe
-    unlabelled = data.tasks - data.labelled_tasks
-    more = f", {unlabelled:,} more tasks without labels" if unlabelled else ""
-    shares = ", ".join(
-        f"{name} {share:.0%}" for name, share in list(zip(result.classes, result.shares, strict=True))[:10]
-    )
-    lines = [
-        f"{folder}: {data.annotations:,} labels of {data.labelled_tasks:,} tasks by {data.workers:,} workers "
-        f"(redundancy {data.redundancy:.3g}){more}",
-        f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions; {recipe.workers} workers",
-        f"{result.estimated_accuracy}",
+    result, labels = record.outcome, f"{record.data.annotations:,} labels of"
+    shares = [f"{name} {share:.0%}" for name, share in zip(result.classes[:10], result.shares, strict=False)]
+    found = [
         f"the model agrees with {result.agreement:.1%} of the workers' labels",
-        f"classes: {shares}{', ...' if len(result.classes) > 10 else ''}",
-        f"trained {record.finished} from {record.options.named_labels}, seed {record.options.seed}",
+        f"classes: {', '.join(shares)}{', ...' if len(result.classes) > 10 else ''}",
     ]
-    return "\n".join(map(printable, lines))
+    return in_lines(record, folder, labels, "labels", found)

@@ -21,15 +21,23 @@ CROWDS: dict[Crowd, Any] = {
 
 
 def run_simulate(
-    sizes: tuple[int, int, int, int], crowd: Crowd, quality: float, seed: int, *, output: Path, gold: Path | None
+    *,
+    output: Path,
+    gold: Path | None,
+    tasks: int,
+    workers: int,
+    classes: int,
+    redundancy: int,
+    crowd: Crowd,
+    quality: float,
+    seed: int,
 ) -> None:
-    """Draw a crowd and its labels, and write them; `sizes`: tasks, workers, classes, redundancy."""
+    """Draw a crowd and its labels, and write them."""
     check_outputs([], output=(output, None), gold=(gold, None))
-    n_tasks, n_workers, n_classes, redundancy = sizes
     rng = np.random.default_rng(check_int(seed, "seed", 0))
-    confusion = CROWDS[crowd](n_workers, n_classes, quality, rng)
-    assignment = simulate.assign(n_tasks, n_workers, redundancy, rng, replace=False)
-    y_true = rng.integers(0, n_classes, n_tasks)
+    confusion = CROWDS[crowd](workers, classes, quality, rng)
+    assignment = simulate.assign(tasks, workers, redundancy, rng, replace=False)
+    y_true = rng.integers(0, classes, tasks)
     annotations = simulate.annotate(y_true, confusion, assignment, rng)
     write(annotations, output)
     if gold is not None:

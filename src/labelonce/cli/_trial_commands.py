@@ -31,10 +31,10 @@ def simulate(
     - `labelonce simulate -o labels.csv --gold gold.csv --redundancy 3`
     - `labelonce simulate -o labels.parquet --tasks 100000 --workers 500 --crowd class-wise --quality 0.5`
     """
+    given = locals()
     from labelonce.cli._simulate import run_simulate
 
-    sizes = (tasks, workers, classes, redundancy)
-    run_simulate(sizes, crowd, quality, seed, output=output, gold=gold)
+    run_simulate(**given)
 
 
 def demo(
