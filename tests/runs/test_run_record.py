@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import typer
-from commands import Capture, Patch
+from commands import Capture, Patch, output_of, refused
 from commands import run as labelonce
 
 import labelonce as lo
@@ -134,8 +134,7 @@ def test_what_is_no_record_is_one_sentence_too(
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(text.encode("latin-1"))
-    assert labelonce(*arguments) == 2
-    told = capsys.readouterr().err
+    told = refused(capsys, *arguments)
     assert f"labelonce: {name} must be the JSON that labelonce wrote" in told
     assert len(told.splitlines()) == 1
 
@@ -178,8 +177,7 @@ def test_a_run_can_start_over_where_its_work_is_damaged(
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     Path("stopped", ".work", name).write_text("{}")
-    assert labelonce("train", "--resume", "-o", "stopped") == 2
-    assert f"{name} must " in (told := capsys.readouterr().err)
+    assert f"{name} must " in (told := refused(capsys, "train", "--resume", "-o", "stopped"))
     assert told.endswith(" Train again without resuming.\n")
     arguments = ["train", "labels.csv", "--features", "features.csv", "--ignore", "more", "--rounds", "1"]
     assert labelonce(*arguments, "-o", "stopped") == 0
@@ -202,7 +200,6 @@ def test_paths_are_shown_from_the_working_directory(folder: Path, capsys: Captur
     monkeypatch.chdir(folder)
     record = json.loads((folder / "run" / "run.json").read_text())
     assert record["inputs"]["labels"]["path"] == record["options"]["labels"] == str(folder / "labels.csv")
-    assert labelonce("show", "run") == 0
-    assert " from labels.csv, seed 0" in capsys.readouterr().out
+    assert " from labels.csv, seed 0" in output_of(capsys, "show", "run")
     if (folder / "run" / "report.html").exists():
         assert str(folder) not in (folder / "run" / "report.html").read_text()

@@ -101,9 +101,8 @@ class RunFolder:
             wanted = columns and [one for one in columns if one in parquet.read_schema(path).names]
             return parquet.read_table(path, columns=wanted)
         except (OSError, pa.ArrowException) as error:
-            got = "a damaged one" if path.exists() else "none"
-            fix = "Restore it, or train again."
-            raise ValueError(f"{path} must be the table that train wrote; got {got}. {fix}") from error
+            got = f"got {'a damaged one' if path.exists() else 'none'}. Restore it, or train again."
+            raise ValueError(f"{path} must be the table that train wrote; {got}") from error
 
     def save_checkpoint(self, content: bytes, warnings: list[str]) -> None:
         """Keep the state of the fit, and what it has warned of, in place of the ones before.

@@ -188,7 +188,7 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         "sklearn.svm._classes.SVC". Name them only if you made the file yourself: scikit-learn does not check the inside
         of a tree or a support vector machine, and a forged one ends the process.
     """
-    from skops.io import loads
+    from skops.io import get_untrusted_types, loads
     from skops.io.exceptions import UntrustedTypesFoundException
 
     try:
@@ -203,15 +203,15 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         state = loads(content, trusted=list(trusted)) if not unchecked else {"format": 0}
         fitted = _unpacked(_states().restored(state["fitted"])) if state["format"] == _FORMAT else None
     except UntrustedTypesFoundException as error:
-        raise ValueError(f"{path} {_untrusted(content, set(trusted))}") from error
+        unknown = set(get_untrusted_types(data=content)) - set(trusted)
+        raise ValueError(f"{path} {_refusal(sorted(unknown))}") from error
     except OtherVersion as error:
         raise ValueError(f"{path} {_OTHER_RELEASE}; got {error}.") from error
     except ImportError as error:
         raise ValueError(f"{path} needs a library that is not here: {error}") from error
     except Exception as error:  # a broken or forged file may fail in any way
-        raise ValueError(
-            f"{path} must be a whole file that labelonce.save wrote; got {type(error).__name__}."
-        ) from error
+        got = type(error).__name__
+        raise ValueError(f"{path} must be a whole file that labelonce.save wrote; got {got}.") from error
     if unchecked:
         raise ValueError(f"{path} {_refusal(sorted(unchecked))}")
     if not isinstance(fitted, _KINDS):
@@ -226,12 +226,6 @@ def dumped(fitted: Any) -> bytes:
 
     state = {"labelonce": labelonce.__version__, "format": _FORMAT, "fitted": _states().of(_packed(fitted))}
     return bytes(dumps(state))
-
-
-def _untrusted(content: bytes, known: set[str]) -> str:
-    from skops.io import get_untrusted_types
-
-    return _refusal(sorted(set(get_untrusted_types(data=content)) - known))
 
 
 def _refusal(unknown: list[str]) -> str:

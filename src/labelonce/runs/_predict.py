@@ -42,21 +42,14 @@ def predict(
     rows = _read_rows(path, record, task)
     clf: Any = load(RunFolder(folder).file("model.skops"))
     with as_train_wrote(folder):
-        return _predicted(clf, rows, proba=proba, joined=joined)
-
-
-def _predicted(clf: Any, rows: Rows, *, proba: bool, joined: bool) -> pa.Table:
-    if isinstance(clf, MultiLabelMBEM):
-        return predict_questions(clf, rows, proba=proba, joined=joined)
-    probabilities = clf.predict_proba(rows.X)
-    columns = {
-        "task": pa.array(rows.tasks),
-        "label": _ids.decode(probabilities.argmax(axis=1).astype("int32"), clf.classes_),
-        "confidence": probabilities.max(axis=1),
-    }
-    if proba:
-        columns |= {f"probability_{name}": probabilities[:, k] for k, name in enumerate(clf.classes_)}
-    return pa.table(columns)
+        if isinstance(clf, MultiLabelMBEM):
+            return predict_questions(clf, rows, proba=proba, joined=joined)
+        probabilities = clf.predict_proba(rows.X)
+        labels = _ids.decode(probabilities.argmax(axis=1).astype("int32"), clf.classes_)
+        columns = {"task": pa.array(rows.tasks), "label": labels, "confidence": probabilities.max(axis=1)}
+        if proba:
+            columns |= {f"probability_{name}": probabilities[:, k] for k, name in enumerate(clf.classes_)}
+        return pa.table(columns)
 
 
 def _read_rows(path: Path, record: RunRecord, task: str | None) -> Rows:
@@ -71,12 +64,10 @@ def _read_rows(path: Path, record: RunRecord, task: str | None) -> Rows:
             find_columns(column_names(file), {"task": task})
     if isinstance(features, TextInput):
         file = find_labels(path, hint=False)
-        return read_texts(
-            file if file.format in TOOLS else path, features.column, fields=Fields(task or options.task), new=True
-        )
-    rows = read_features(
-        path, task=task or options.task, columns=features.columns, missing=options.model == "boost", new=True
-    )
+        texts = file if file.format in TOOLS else path
+        return read_texts(texts, features.column, fields=Fields(task or options.task), new=True)
+    missing = options.model == "boost"
+    rows = read_features(path, task=task or options.task, columns=features.columns, missing=missing, new=True)
     if rows.X.shape[1] != features.number:
         raise ValueError(
             f"{path} must have the {features.number} features that the run was trained on; got {rows.X.shape[1]}."

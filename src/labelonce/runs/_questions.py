@@ -24,8 +24,7 @@ from labelonce.multilabel import (
     read_multilabel_gold,
     yes_shares,
 )
-from labelonce.runs._doors import learner_of
-from labelonce.runs._record import DataSize, EstimatedAccuracy, Options, QuestionOutcome, UsedRecipe
+from labelonce.runs._record import DataSize, EstimatedAccuracy, QuestionOutcome, UsedRecipe
 
 if TYPE_CHECKING:
     from labelonce.runs._inputs import Rows
@@ -76,18 +75,6 @@ def choose_question_gold(
     return own or None
 
 
-def check_question_options(options: Options) -> None:
-    """Raise where options are for classes alone."""
-    if options.groups is not None:
-        raise ValueError(f"{argument('groups')} must be left out for questions; got {options.groups}.")
-
-
-def question_estimator(options: Options, rows: Rows) -> MultiLabelMBEM:
-    """Return the unfitted model of a run on questions."""
-    learner = learner_of(options, len(rows.tasks), heads=True)
-    return MultiLabelMBEM(learner, rounds=options.rounds, random_state=options.seed)
-
-
 def used_recipe(clf: MBEM) -> UsedRecipe:
     """Return how a model was fitted."""
     recipe = clf.recipe_
@@ -116,11 +103,9 @@ def labels_of_questions(clf: MultiLabelMBEM, annotations: MultiLabelAnnotations,
     n = annotations.n_tasks * annotations.n_questions
     place = annotations.task.astype(np.int64) * annotations.n_questions + annotations.question
     ends = pa.array(np.searchsorted(place, np.arange(n + 1)), type=pa.int32())
+    said, who = annotations.answers[annotations.answer], annotations.workers[annotations.worker]
     table = clf.to_frame()
-    for name, values in (
-        ("given", annotations.answers[annotations.answer]),
-        ("workers", annotations.workers[annotations.worker]),
-    ):
+    for name, values in (("given", said), ("workers", who)):
         table = table.append_column(name, pa.ListArray.from_arrays(ends, pa.array(values)))
     for name, texts in shown.items():
         number = np.repeat(np.arange(annotations.n_tasks, dtype=np.int32), annotations.n_questions)

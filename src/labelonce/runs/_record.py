@@ -81,26 +81,21 @@ class Options:
 
     @property
     def paths(self) -> dict[str, str]:
-        """The input files and folders by their roles."""
-        return paths_in(vars(self))
+        """The input files and folders by their roles; groups of classes may need no file.
+
+        Of several files of labels the second has the role "labels_2", and so on.
+        """
+        found = {}
+        for role in PATHS:
+            given = getattr(self, role)
+            for number, path in enumerate((given,) if isinstance(given, str) else given or (), 1):
+                if path not in GROUPINGS:
+                    found[role if number == 1 else f"{role}_{number}"] = path
+        return found
 
     def with_paths(self, change: Callable[[str], str]) -> Self:
         """Return the options with every path changed."""
         return replace(self, **changed_paths(vars(self), change))
-
-
-def paths_in(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the input files and folders among options by their roles; groups of classes may need no file.
-
-    Of several files of labels the second has the role "labels_2", and so on.
-    """
-    found = {}
-    for role in PATHS:
-        given = options.get(role)
-        for number, path in enumerate((given,) if isinstance(given, str) else given or (), 1):
-            if path not in GROUPINGS:
-                found[role if number == 1 else f"{role}_{number}"] = path
-    return found
 
 
 def changed_paths(options: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
@@ -206,12 +201,9 @@ class EstimatedAccuracy:
 
     @classmethod
     def of(cls, clf: Any) -> Self:
-        """Return the estimate of a fit."""
-        verdict = clf.verdict_
-        found = verdict.accuracy()
-        return cls(
-            found.value, found.low, found.high, verdict.held_out, str(verdict.narrowing() or ""), list(clf.doubts_)
-        )
+        verdict, found = clf.verdict_, clf.verdict_.accuracy()
+        narrowing = str(verdict.narrowing() or "")
+        return cls(found.value, found.low, found.high, verdict.held_out, narrowing, list(clf.doubts_))
 
     def __str__(self) -> str:
         found = f"{self.value:.1%} of the labels are right, by estimate ({self.low:.0%} to {self.high:.0%})"
@@ -264,7 +256,6 @@ class RoundEntry:
 
     @classmethod
     def of(cls, entry: dict[str, Any]) -> Self:
-        """Return an entry of the history as a record."""
         known = {field.name: entry.get(field.name) for field in fields(cls)}
         numbers: dict[str, Any] = {name: None if value != value else value for name, value in known.items()}
         return cls(**numbers)

@@ -28,7 +28,7 @@ from labelonce.runs._folder import RunFolder, as_train_wrote
 from labelonce.runs._labels import work_in
 from labelonce.runs._model_file import load
 from labelonce.runs._predict import read_run
-from labelonce.runs._record import Outcome, near
+from labelonce.runs._record import near
 
 MEDIA = ("text", "image")
 
@@ -66,7 +66,18 @@ def review(folder: Path, *, least: float | None = None) -> pa.Table:
     """
     outcome, run = read_run(folder).outcome, RunFolder(folder)
     with as_train_wrote(folder):
-        return _to_review(run, outcome, least=least)
+        table = run.table("labels.parquet")
+        classes = _ids.column_of(outcome.classes, "classes")
+        many = "posterior_class_1" in table.column_names
+        shares = [] if many else [f"posterior_{name}" for name in classes]
+        missing = [name for name in ("task", "label", "given", "workers", *shares) if name not in table.column_names]
+        if missing:
+            path = run.file("labels.parquet")
+            raise ValueError(f"{path} must have a column {missing[0]!r}; got none. Train again with this version.")
+        posterior: Any = _on_slots(table, classes) if many else _beside(table, shares)
+        picks = _ids.lookup(_values(table["label"]), classes)
+        shown = {name: table[name] for name in MEDIA if name in table.column_names}
+        return review_table(given_annotations(table, classes), posterior, picks, least=least, shown=shown)
 
 
 def class_figures_of(folder: Path) -> dict[Any, ClassFigures]:
@@ -79,29 +90,12 @@ def class_figures_of(folder: Path) -> dict[Any, ClassFigures]:
         if not {"label", "given", *names} <= set(table.column_names):
             return {}
         table = table.filter(pc.greater(pc.list_value_length(table["given"]), 0))
-        posterior = np.column_stack([table[name].to_numpy() for name in names])
         labels = _ids.lookup(_values(table["label"]), classes)
-        return dict(zip(outcome.classes, class_figures(posterior, labels), strict=True))
+        return dict(zip(outcome.classes, class_figures(_beside(table, names), labels), strict=True))
 
 
-def _to_review(run: RunFolder, outcome: Outcome, *, least: float | None) -> pa.Table:
-    table = run.table("labels.parquet")
-    classes = _ids.column_of(outcome.classes, "classes")
-    many = "posterior_class_1" in table.column_names
-    wanted = ["task", "label", "given", "workers", *([] if many else (f"posterior_{name}" for name in classes))]
-    missing = [name for name in wanted if name not in table.column_names]
-    if missing:
-        path = run.file("labels.parquet")
-        raise ValueError(f"{path} must have a column {missing[0]!r}; got none. Train again with this version.")
-    annotations = given_annotations(table, classes)
-    posterior: Any = (
-        _on_slots(table, classes)
-        if many
-        else np.column_stack([table[f"posterior_{name}"].to_numpy() for name in classes])
-    )
-    picks = _ids.lookup(_values(table["label"]), classes)
-    shown = {name: table[name] for name in MEDIA if name in table.column_names}
-    return review_table(annotations, posterior, picks, least=least, shown=shown)
+def _beside(table: pa.Table, names: list[str]) -> Any:
+    return np.column_stack([table[name].to_numpy() for name in names])
 
 
 def _on_slots(table: pa.Table, classes: Any) -> Beliefs:

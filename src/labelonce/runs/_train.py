@@ -3,7 +3,7 @@
 import os
 import platform
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,7 +21,7 @@ from labelonce._types import MODELS, TABLES
 from labelonce._validate import check_int
 from labelonce.aggregation import has_no_room
 from labelonce.data import Annotations
-from labelonce.files import File, absolute, atomic_write, column_names, fingerprint
+from labelonce.files import absolute, atomic_write, column_names, fingerprint
 from labelonce.formats import Fields
 from labelonce.io import read_class_groups, write
 from labelonce.learning import MBEM
@@ -34,11 +34,9 @@ from labelonce.runs._labels import choose_gold, find_files, read_labels, work_in
 from labelonce.runs._model_file import dumped, load
 from labelonce.runs._questions import (
     QUESTIONS,
-    check_question_options,
     choose_question_gold,
     has_questions,
     labels_of_questions,
-    question_estimator,
     question_parts,
     read_questions,
     used_recipe,
@@ -137,7 +135,15 @@ def _checkpointed(path: Path, inputs: Inputs) -> Any:
 def read_inputs(options: Options) -> Inputs:
     """Return what the options' files hold; files that do not go together are an error."""
     labels = find_files(options.label_files, options.format)
-    annotations = _read_labels(labels, options)
+    asked = has_questions(labels, options.source)
+    if asked and options.groups is not None:
+        raise ValueError(f"{argument('groups')} must be left out for questions; got {options.groups}.")
+    texts_in = [options.text] if options.text else []
+    annotations: Any = (
+        read_questions(labels, options.source, ignore=(*options.ignore, *texts_in))
+        if asked
+        else read_labels(labels, options.source)
+    )
     source = Path(options.features or options.label_files[0])
     images = None
     if options.images is not None:
@@ -150,14 +156,14 @@ def read_inputs(options: Options) -> Inputs:
         missing = options.missing if options.features is None and options.missing else "error"
         rows = joined_texts([read_texts(file, options.text, fields=fields, missing=missing) for file in texts])
     else:
-        of_labels = _columns_of_questions(labels, options)
+        wide = [file for file in labels if asked and file.format in TABLES]  # whose columns can be ignored as well
+        of_labels = {name for file in wide for name in column_names(file)}
         ignore = [name for name in options.ignore if name not in of_labels]
         rows = read_features(source, task=options.task, ignore=ignore, missing=options.model == "boost")
     annotations = align_rows(annotations, rows, source)
     if options.groups is not None:
         read_class_groups(options.groups, annotations)
-    of_questions = isinstance(annotations, MultiLabelAnnotations)
-    choose: Any = choose_question_gold if of_questions else choose_gold
+    choose: Any = choose_question_gold if asked else choose_gold
     gold = choose(labels, options.gold, annotations, **options.source)
     return Inputs(annotations, rows, gold, images)
 
@@ -183,21 +189,6 @@ def _check_options(options: Options) -> None:
         raise ValueError(f"{rule}; got {argument('text', options.text)} as well.")
     if options.images is not None:
         _check_images_alone(options)
-
-
-def _read_labels(labels: Sequence[File], options: Options) -> Any:
-    """Return the annotations in the files of labels: of classes, or of questions."""
-    if not has_questions(labels, options.source):
-        return read_labels(labels, options.source)
-    check_question_options(options)
-    return read_questions(labels, options.source, ignore=(*options.ignore, *([options.text] if options.text else [])))
-
-
-def _columns_of_questions(labels: Sequence[File], options: Options) -> set[str]:
-    """Return the columns of wide tables, where columns can be ignored as in the features."""
-    if not has_questions(labels, options.source):
-        return set()
-    return {name for file in labels if file.format in TABLES for name in column_names(file)}
 
 
 def _check_images_alone(options: Options) -> None:
@@ -248,10 +239,10 @@ def _check_unchanged(before: Job, now: Job) -> None:
 
 
 def _estimator(options: Options, inputs: Inputs) -> Any:
+    learner = learner_of(options, len(inputs.rows.tasks), heads=inputs.on_questions)
     if inputs.on_questions:
-        return question_estimator(options, inputs.rows)
+        return MultiLabelMBEM(learner, rounds=options.rounds, random_state=options.seed)
     workers = None if options.groups is None else Grouped(read_class_groups(options.groups, inputs.annotations))
-    learner = learner_of(options, len(inputs.rows.tasks))
     return MBEM(learner, rounds=options.rounds, worker_model=workers, random_state=options.seed)
 
 
@@ -297,17 +288,14 @@ def _finish(
 
 def _tables(clf: Any, inputs: Inputs) -> tuple[pa.Table, pa.Table]:
     """Return what is known about every task, and of every worker."""
-    annotations, shown = inputs.annotations, _shown(inputs)
+    annotations, shown = inputs.annotations, {}
+    if inputs.images is not None:
+        shown["image"] = [os.path.abspath(path) for path in inputs.images.paths]
+    elif isinstance(inputs.rows.X, list):
+        shown["text"] = inputs.rows.X
     if inputs.on_questions:
         return labels_of_questions(clf, annotations, **shown), clf.workers_to_frame()
     return labels_of(clf, annotations, **shown), workers_of(clf, annotations)
-
-
-def _shown(inputs: Inputs) -> dict[str, list[str]]:
-    """Return the text or the path of the image of every task."""
-    if inputs.images is not None:
-        return {"image": [os.path.abspath(path) for path in inputs.images.paths]}
-    return {"text": inputs.rows.X} if isinstance(inputs.rows.X, list) else {}
 
 
 def _sentences(before: list[str], caught: list[warnings.WarningMessage]) -> list[str]:
@@ -330,13 +318,9 @@ def _record(job: Job, clf: Any, inputs: Inputs, said: list[str]) -> RunRecord:
 def _class_parts(clf: MBEM, ann: Annotations, gold: dict[Any, Any] | None) -> dict[str, Any]:
     """Return the parts of the record that are about the classes: data, recipe and result."""
     shares = np.bincount(clf.verdict_.labels, minlength=ann.n_classes) / ann.n_tasks
-    return {
-        "data": DataSize.of(ann, gold),
-        "recipe": used_recipe(clf),
-        "result": Outcome(
-            EstimatedAccuracy.of(clf), clf.history_[-1]["agreement"], ann.classes.tolist(), shares.tolist()
-        ),
-    }
+    found = EstimatedAccuracy.of(clf), clf.history_[-1]["agreement"]
+    result = Outcome(*found, ann.classes.tolist(), shares.tolist())
+    return {"data": DataSize.of(ann, gold), "recipe": used_recipe(clf), "result": result}
 
 
 def _model_input(options: Options, inputs: Inputs) -> NumberInput | TextInput | ImageInput:
@@ -350,14 +334,13 @@ def _model_input(options: Options, inputs: Inputs) -> NumberInput | TextInput | 
 def _write_report(path: Path, clf: Any, inputs: Inputs, record: RunRecord) -> RunRecord:
     """Write the report where its libraries are installed; return the record, which says if it was not."""
     reason = _no_report(inputs)
-    if not reason:
-        try:
+    try:
+        if not reason:
             _report_of(path, clf, inputs, record)
-        except ImportError as error:  # Jinja2 is not installed
-            reason = str(error)
-    if reason:
-        return replace(record, warnings=[*record.warnings, f"report.html was not written: {reason}"])
-    return record
+    except ImportError as error:  # Jinja2 is not installed
+        reason = str(error)
+    said = [f"report.html was not written: {reason}"] if reason else []
+    return replace(record, warnings=[*record.warnings, *said])
 
 
 def _report_of(path: Path, clf: Any, inputs: Inputs, record: RunRecord) -> None:
