@@ -37,12 +37,15 @@ class Accuracy:
 def measured_accuracy(facts: Facts, gold: Codes) -> Accuracy:
     """Return the share of gold tasks whose label is right, with a credible interval under a uniform prior."""
     known = gold >= 0
-    n_gold = int(known.sum())
-    value = metrics.accuracy(gold, facts.label)
+    seen_by_fit = bool((facts.posterior[known, gold[known]] == 1).all())
+    return on_gold(metrics.accuracy(gold, facts.label), int(known.sum()), seen_by_fit=seen_by_fit)
+
+
+def on_gold(value: float, n_gold: int, *, seen_by_fit: bool) -> Accuracy:
+    """Return a share of `n_gold` known labels with a credible interval under a uniform prior."""
     mean = (value * n_gold + 1) / (n_gold + 2)
     low, high = beta_interval(np.array(mean), np.array(mean * (1 - mean) / (n_gold + 3)), LEVEL)
-    certain = bool((facts.posterior[known, gold[known]] == 1).all())
-    return Accuracy("gold", value, min(float(low), value), max(float(high), value), n_gold, certain)
+    return Accuracy("gold", value, min(float(low), value), max(float(high), value), n_gold, seen_by_fit)
 
 
 def estimated_accuracy(facts: Facts) -> Accuracy | None:

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ def page_data(facts: Facts, table: WorkerTable, seconds: Any, work: WorkFigures 
     order = np.argsort(-table.wrong, kind="stable")
     n_classes = facts.annotations.n_classes
     n_maps = min(len(order), _MAP_BYTES // n_classes**2)
+    blind = table.blind[order]
     data = {
         "classes": names(facts.annotations.classes),
         "flagNames": list(FLAGS),
@@ -33,7 +35,7 @@ def page_data(facts: Facts, table: WorkerTable, seconds: Any, work: WorkFigures 
         "high": _thousandths(table.high[order]),
         "chance": _thousandths(table.chance[order]),
         "flags": (table.flags[order] @ (1 << np.arange(len(FLAGS)))).tolist(),
-        "blind": {int(row): np.flatnonzero(table.blind[order[row]]).tolist() for row in _blind_rows(table, order)},
+        "blind": {int(row): np.flatnonzero(blind[row]).tolist() for row in np.flatnonzero(blind.any(axis=1))},
         "seconds": None,
         "pay": None,
         "nMaps": n_maps,
@@ -79,10 +81,6 @@ def _thousandths(values: Floats) -> list[int]:
     return [int(value) for value in np.rint(1000 * values)]
 
 
-def _blind_rows(table: WorkerTable, order: Any) -> list[int]:
-    return np.flatnonzero(table.blind[order].any(axis=1)).tolist()
-
-
 def _as_bytes(confusion: Floats) -> str:
     return base64.b64encode(np.rint(255 * confusion).astype(np.uint8).tobytes()).decode()
 
@@ -99,30 +97,27 @@ def choice_rows(facts: Facts) -> list[dict[str, Any]]:
         scores = np.array(choice["held_out_scores"], dtype=np.float64)
         if np.isfinite(scores).any():
             best = int(np.nanargmax(scores))
-            what = {"learner": _short(choice["learner"]), "predictions": choice["predictions"]}
+            what = {"learner": short(choice["learner"]), "predictions": choice["predictions"]}
             rows.append({**what, "round": best + 1, "score": float(scores[best])})
     return sorted(rows, key=lambda row: -row["score"])
 
 
 def rows_of_recipe(recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return options with their values as texts."""
-    return [(name.replace("_", " "), _short(value)) for name, value in recipe.items()]
+    return [(name.replace("_", " "), short(value)) for name, value in recipe.items()]
 
 
 def run_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Return the entries of a run's record, nested ones as JSON."""
-    if run is None:
-        return []
-    return [(str(name), value if isinstance(value, str) else _json(value)) for name, value in run.items()]
+    as_json = partial(json.dumps, ensure_ascii=False, default=str)
+    rows = (run or {}).items()
+    return [(str(name), value if isinstance(value, str) else clip(as_json(value), 20_000)) for name, value in rows]
 
 
 def _or_none(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Return an option as a text."""
     return clip(described(value), _LONGEST)
-
-
-def _json(value: Any) -> str:
-    return clip(json.dumps(value, ensure_ascii=False, default=str), 20_000)

@@ -200,8 +200,7 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
             f"a report must be of answers that are classes, {shorten(annotations.classes)}; got the scale "
             f"{shorten(annotations.answers)}. Write workers_to_frame() to a file instead."
         )
-    for name in ("tasks", "workers", "classes"):
-        _check_same(getattr(annotations, name), getattr(source, f"{name}_"), name)
+    check_same(annotations, source, ("tasks", "workers", "classes"))
     others = other_answers_of(source, annotations)
     annotations = annotations.only_classes()
     judge, large = source, has_no_room(annotations)
@@ -274,12 +273,15 @@ def right_or_wrong(counts: Floats) -> Floats:
     return np.stack([np.stack([right, wrong], axis=1), np.zeros((len(right), 2))], axis=1)
 
 
-def _check_same(given: Any, fitted: Any, name: str) -> None:
-    if not np.array_equal(given, fitted):
-        raise ValueError(
-            f"annotations must be those of the fit, with its {len(fitted):,} {name} {shorten(fitted, 3)}; "
-            f"got {len(given):,}, {shorten(given, 3)}."
-        )
+def check_same(annotations: Any, fitted: Any, names: tuple[str, ...]) -> None:
+    """Raise unless annotations have the ids of the fit."""
+    for name in names:
+        given, wanted = getattr(annotations, name), getattr(fitted, f"{name}_")
+        if not np.array_equal(given, wanted):
+            raise ValueError(
+                f"annotations must be those of the fit, with its {len(wanted):,} {name} {shorten(wanted, 3)}; "
+                f"got {len(given):,}, {shorten(given, 3)}."
+            )
 
 
 def _method(fitted: Any) -> str:
@@ -294,6 +296,10 @@ def _recipe(fitted: Any, source: Any) -> dict[str, Any]:
     if hasattr(fitted, "recipe_"):
         return dict(fitted.recipe_)
     used = dict(source.get_params())
-    if getattr(source, "n_iter_", 0):
-        used["iterations"] = f"{source.n_iter_}, {'converged' if source.converged_ else 'stopped before it converged'}"
-    return used
+    return with_iterations(used, source) if getattr(source, "n_iter_", 0) else used
+
+
+def with_iterations(used: dict[str, Any], fitted: Any) -> dict[str, Any]:
+    """Return what was used, and how many iterations a fit took."""
+    ended = "converged" if fitted.converged_ else "stopped before it converged"
+    return used | {"iterations": f"{fitted.n_iter_}, {ended}"}

@@ -15,8 +15,19 @@ _LONGEST_TEXT = 400
 _LARGEST_SIDE = 128
 
 
+def shown_of(task: int, tasks: Ids, texts: Any, images: Any) -> dict[str, str | None]:
+    """Return the short text and the small image of a task, None where there is none."""
+    text, image = of_task(texts, task, tasks, "texts"), of_task(images, task, tasks, "images")
+    return {
+        "text": None if text is None else short_text(text),
+        "image": None if image is None else data_uri(image, tasks[task]),
+    }
+
+
 def of_task(values: Any, task: int, tasks: Ids, name: str) -> Any:
     """Return what a sequence or a mapping says of a task; None where a mapping does not name it."""
+    if values is None:
+        return None
     if isinstance(values, Mapping):
         key = tasks[task]
         return values.get(key.item() if isinstance(key, np.generic) else key)

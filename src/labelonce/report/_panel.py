@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._types import Codes, Floats
-from labelonce.data import Annotations, check_gold
+from labelonce.data import Annotations, check_gold, without_nan
 from labelonce.judges import JudgePanel, alternative_annotator_test
 from labelonce.report._embed import names
 
@@ -46,11 +46,11 @@ def panel_facts(
         | {name: _estimate(getattr(versus, name)) for name in ("panel", "best", "difference")},
         "judges": _judges(panel, annotations),
         "families": _families(panel),
-        "pairs": _plain(panel.pairs_to_frame(_MOST["pairs"]).to_pylist()),
+        "pairs": without_nan(panel.pairs_to_frame(_MOST["pairs"]).to_pylist()),
         "replace": _replace(panel, annotations),
         "differences": _differences(panel, annotations, known),
-        "shares": _plain(panel.class_shares(chances=chances).to_pylist()),
-        "next": _plain(panel.next_tasks(n).rename_columns({"probability": "chance"}).to_pylist()),
+        "shares": without_nan(panel.class_shares(chances=chances).to_pylist()),
+        "next": without_nan(panel.next_tasks(n).rename_columns({"probability": "chance"}).to_pylist()),
         "checks": _checks(panel, risk=risk, width=width),
         "doubts": list(panel.doubts_),
     }
@@ -83,16 +83,8 @@ def _checks(panel: JudgePanel, **wanted: float | None) -> dict[str, Any]:
     }
 
 
-def _plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows with None in the place of NaN."""
-    return [
-        {name: None if isinstance(one, float) and math.isnan(one) else one for name, one in row.items()} for row in rows
-    ]
-
-
 def _judges(panel: JudgePanel, annotations: Annotations) -> list[dict[str, Any]]:
-    rows = _plain(panel.workers_to_frame().to_pylist())
-    leaning = position_bias(annotations)
+    rows, leaning = without_nan(panel.workers_to_frame().to_pylist()), position_bias(annotations)
     return [row | {"worker": str(row["worker"]), "leaning": leaning.get(row["worker"])} for row in rows]
 
 
@@ -106,10 +98,8 @@ def position_bias(annotations: Annotations) -> dict[Any, dict[str, Any]]:
     votes = annotations.label < annotations.n_classes
     shape = (annotations.n_workers, 2, annotations.n_classes)
     kept = votes & (annotations.order >= 0) & (annotations.order < 2)
-    place = (annotations.worker[kept].astype(np.int64) * 2 + annotations.order[kept]) * shape[2] + annotations.label[
-        kept
-    ]
-    counts = np.bincount(place, minlength=math.prod(shape)).reshape(shape)
+    place = tuple(codes[kept] for codes in (annotations.worker, annotations.order, annotations.label))
+    counts = np.bincount(np.ravel_multi_index(place, shape), minlength=math.prod(shape)).reshape(shape)
     size = counts.sum(axis=2)
     found = {}
     for worker in np.flatnonzero((size > 0).all(axis=1)):
@@ -127,11 +117,10 @@ def _families(panel: JudgePanel) -> dict[str, Any]:
     excess = panel.excess_agreement_
     if excess is None:
         return {"names": [], "excess": [], "order": [], "matrix": []}
-    order = sorted(
-        range(len(excess)), key=lambda w: (bool(panel.people_[w]), str(panel.families_[w]), -panel.skill_[w])
-    )
-    listed = list(dict.fromkeys(str(panel.families_[w]) for w in order))
-    family = np.array([listed.index(str(one)) for one in panel.families_])
+    families = [str(one) for one in panel.families_]
+    order = sorted(range(len(excess)), key=lambda w: (bool(panel.people_[w]), families[w], -panel.skill_[w]))
+    listed = list(dict.fromkeys(families[w] for w in order))
+    family = np.array([listed.index(one) for one in families])
     off = np.where(np.eye(len(excess), dtype=bool), np.nan, np.asarray(excess, dtype=float))
     blocks = [[_mean(off[np.ix_(family == a, family == b)]) for b in range(len(listed))] for a in range(len(listed))]
     shown = order if len(order) <= _MOST["matrix"] else []
@@ -148,28 +137,16 @@ def matrix_cells(families: dict[str, Any]) -> dict[str, Any] | None:
     values = np.array([[np.nan if one is None else one for one in row] for row in families["matrix"]])
     most = max(float(np.nanmax(np.abs(values), initial=0.0, where=~np.isnan(values))), 0.05)
     shown = families["order"]
-    rows = [
-        [
-            {
-                "x": b,
-                "y": a,
-                "fill": _fill(values[a, b] / most),
-                "title": f"{shown[a]}, {shown[b]}: {values[a, b]:+.2f}",
-            }
-            for b in range(len(values))
-        ]
-        for a in range(len(values))
-    ]
+    size = len(values)
+
+    def cell(a: int, b: int) -> dict[str, Any]:
+        title = f"{shown[a]}, {shown[b]}: {values[a, b]:+.2f}"
+        return {"x": b, "y": a, "fill": _fill(values[a, b] / most), "title": title}
+
+    rows = [[cell(a, b) for b in range(size)] for a in range(size)]
     cuts = np.cumsum(families["sizes"])[:-1].tolist()
     named = list(zip(families["names"], families["sizes"], strict=True))
-    return {
-        "size": len(values),
-        "rows": rows,
-        "cuts": cuts,
-        "families": named,
-        "most": most,
-        "titles": len(values) <= 30,
-    }
+    return {"size": size, "rows": rows, "cuts": cuts, "families": named, "most": most, "titles": size <= 30}
 
 
 def _fill(share: float) -> str:
@@ -199,8 +176,9 @@ def _replace(panel: JudgePanel, annotations: Annotations) -> list[dict[str, Any]
     """Return the alternative annotator test of every judge; None with too few people."""
     if panel.people_.sum() < _FEWEST_PEOPLE or panel.people_.all():
         return None
-    people = panel.workers_[panel.people_].tolist()
-    return _plain(alternative_annotator_test(annotations, people=people).to_pylist())
+    test = alternative_annotator_test(annotations, people=panel.workers_[panel.people_].tolist())
+    found: list[dict[str, Any]] = without_nan(test.to_pylist())
+    return found
 
 
 def _differences(panel: JudgePanel, annotations: Annotations, gold: Codes | None) -> dict[str, Any]:
@@ -216,14 +194,11 @@ def _differences(panel: JudgePanel, annotations: Annotations, gold: Codes | None
     apart = both[said[both] != truth[both]]
     share = votes[0][apart, said[apart]] / n[apart]
     classes = names(annotations.classes)
+    by_share = sorted(zip(apart.tolist(), share.tolist(), strict=True), key=lambda one: -one[1])
     rows = [
-        {
-            "item": str(annotations.tasks[task]),
-            "judges": classes[said[task]],
-            "people": classes[truth[task]],
-            "share": float(part),
-        }
-        for task, part in sorted(zip(apart.tolist(), share.tolist(), strict=True), key=lambda one: -one[1])
+        {"item": str(annotations.tasks[task]), "judges": classes[said[task]], "people": classes[truth[task]]}
+        | {"share": part}
+        for task, part in by_share
     ]
     pairs, times = np.unique(np.stack([truth[apart], said[apart]]), axis=1, return_counts=True)
     kinds = [

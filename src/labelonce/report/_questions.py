@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._messages import shorten
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.data import MIN_OVERLAP, MOST_NUMBERS
 from labelonce.multilabel import MultiLabelAnnotations, f1_score, pair_gold, yes_shares
-from labelonce.report._accuracy import Accuracy
-from labelonce.report._embed import names, rows_of_recipe, rows_of_rounds
-from labelonce.report._media import data_uri, of_task, short_text
+from labelonce.report._accuracy import Accuracy, on_gold
+from labelonce.report._embed import names, rows_of_recipe, rows_of_rounds, short
+from labelonce.report._facts import check_same, with_iterations
+from labelonce.report._media import shown_of
 from labelonce.report._workers import LEVEL
-from labelonce.workers import beta_interval
 
 MOST_WORKERS = 60  # rows of the table of workers, strictest and most lenient
 MOST_DETAILS = 60  # questions with a part of their own
@@ -133,13 +132,7 @@ def read_question_facts(fitted: Any, annotations: MultiLabelAnnotations) -> Ques
             "fitted must be a fitted MultiLabelMBEM, MultiLabelDawidSkene or MultiLabelVote where annotations are of "
             f"questions; got {type(fitted).__name__}. Call its fit first, or give annotations.of_question(name)."
         )
-    for name in ("tasks", "questions", "workers"):
-        given, wanted = getattr(annotations, name), getattr(fitted, f"{name}_")
-        if not np.array_equal(given, wanted):
-            raise ValueError(
-                f"annotations must be those of the fit, with its {len(wanted):,} {name} {shorten(wanted, 3)}; got "
-                f"{len(given):,}, {shorten(given, 3)}."
-            )
+    check_same(annotations, fitted, ("tasks", "questions", "workers"))
     start = annotations.pair_start
     posterior = getattr(fitted, "pair_posterior_", None)  # an aggregator's array of all pairs may be large
     if posterior is None:
@@ -160,11 +153,8 @@ def _accuracy(facts: QuestionFacts, gold: Floats) -> Accuracy:
     n = int(known.sum())
     if not n:
         raise ValueError("gold must be known for a question that was asked at least; got none. Leave gold out.")
-    value = float((facts.label[known] == gold[known]).mean())
-    mean = (value * n + 1) / (n + 2)
-    low, high = beta_interval(np.array(mean), np.array(mean * (1 - mean) / (n + 3)), LEVEL)
-    certain = bool(np.isin(facts.posterior[known], (0.0, 1.0)).all())
-    return Accuracy("gold", value, min(float(low), value), max(float(high), value), n, certain)
+    seen_by_fit = bool(np.isin(facts.posterior[known], (0.0, 1.0)).all())
+    return on_gold(float((facts.label[known] == gold[known]).mean()), n, seen_by_fit=seen_by_fit)
 
 
 def question_context(
@@ -297,12 +287,8 @@ def _task_row(facts: QuestionFacts, pair: int, texts: Any, images: Any) -> dict[
     task = int(facts.pair_task[pair])
     first = int(ann.pair_start[pair])
     last = int(ann.pair_start[pair + 1]) if pair + 1 < len(ann.pair_start) else len(ann)
-    text = None if texts is None else of_task(texts, task, ann.tasks, "texts")
-    image = None if images is None else of_task(images, task, ann.tasks, "images")
-    return {
+    return shown_of(task, ann.tasks, texts, images) | {
         "task": names(ann.tasks[[task]])[0],
-        "text": None if text is None else short_text(text),
-        "image": None if image is None else data_uri(image, ann.tasks[task]),
         "yes": bool(facts.label[pair]),
         "probability": float(facts.posterior[pair]),
         "given": _answers(ann, first, min(last, first + _ANSWERS)),
@@ -318,20 +304,14 @@ def _answers(ann: MultiLabelAnnotations, first: int, end: int) -> list[tuple[str
 
 def _choices(fitted: Any) -> list[dict[str, Any]]:
     """Return the options that were tried, best first."""
-    rows = [dict(zip(_CHOICE, (choice[name] for name in _CHOICE), strict=True)) for choice in _tried(fitted)]
-    rows = [row | {"learner": rows_of_recipe({"learner": row["learner"]})[0][1]} for row in rows]
+    tried = [choice for choice in getattr(fitted, "choices_", []) if set(_CHOICE) <= set(choice)]
+    rows = [{name: choice[name] for name in _CHOICE} | {"learner": short(choice["learner"])} for choice in tried]
     return sorted(rows, key=lambda row: -row["score"])
-
-
-def _tried(fitted: Any) -> list[dict[str, Any]]:
-    return [choice for choice in getattr(fitted, "choices_", []) if set(_CHOICE) <= set(choice)]
 
 
 def _recipe(fitted: Any) -> dict[str, Any]:
     used = dict(getattr(fitted, "recipe_", None) or fitted.get_params())
-    if hasattr(fitted, "n_iter_"):
-        used["iterations"] = f"{fitted.n_iter_}, {'converged' if fitted.converged_ else 'stopped before it converged'}"
-    return used
+    return with_iterations(used, fitted) if hasattr(fitted, "n_iter_") else used
 
 
 def _sharing(fitted: Any) -> dict[str, float] | None:

@@ -12,7 +12,7 @@ from labelonce.data import _ids, _rows
 from labelonce.files import write_table
 from labelonce.learning._review import review_table
 from labelonce.report._facts import Facts
-from labelonce.report._media import data_uri, of_task, short_text
+from labelonce.report._media import of_task, short_text, shown_of
 from labelonce.report._work import WorkFigures, known_figures
 from labelonce.report._workers import WorkerTable
 
@@ -47,16 +47,14 @@ def review_rows(facts: Facts, tasks: Codes, texts: Any, images: Any) -> list[dic
     rows = []
     for task in tasks.tolist():
         posterior = facts.posterior[task]
-        second = _second(posterior, int(facts.label[task]))
-        image = None if images is None else of_task(images, task, ann.tasks, "images")
-        text = None if texts is None else of_task(texts, task, ann.tasks, "texts")
+        others = [k for k in np.argsort(-posterior, kind="stable").tolist() if k != facts.label[task]]
+        second = others[0] if others else None
         given = range(int(start[task]), int(start[task + 1]))
         shown = given[:_LABELS_SHOWN]
         rows.append(
-            {
+            shown_of(task, ann.tasks, texts, images)
+            | {
                 "task": str(ann.tasks[task]),
-                "text": None if text is None else short_text(text),
-                "image": None if image is None else data_uri(image, ann.tasks[task]),
                 "label": str(ann.classes[facts.label[task]]),
                 "confidence": float(posterior[facts.label[task]]),
                 "second": None if second is None else str(ann.classes[second]),
@@ -68,12 +66,6 @@ def review_rows(facts: Facts, tasks: Codes, texts: Any, images: Any) -> list[dic
             }
         )
     return rows
-
-
-def _second(posterior: Floats, label: int) -> int | None:
-    """Return the most probable class besides the label."""
-    others = [k for k in np.argsort(-posterior, kind="stable").tolist() if k != label]
-    return others[0] if others else None
 
 
 def _model_view(facts: Facts, task: int) -> tuple[str, float] | None:

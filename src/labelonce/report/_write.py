@@ -94,15 +94,17 @@ def write_report(
     ...     "<h1>Four tasks</h1>" in path.read_text()
     True
     """
-    heading = title or "What the crowd's labels say"
+    shown = {"texts": texts, "images": images, "run": run, "title": title or "What the crowd's labels say"}
     if isinstance(annotations, MultiLabelAnnotations):
-        page = _questions_page(fitted, annotations, gold, texts=texts, images=images, run=run, title=heading)
-        atomic_write(Path(path), page.encode("utf-8", "replace"))
-        return
-    if isinstance(fitted, JudgePanel):
+        page = _questions_page(fitted, annotations, gold, **shown)
+    elif isinstance(fitted, JudgePanel):
         page = panel_page(fitted, annotations, gold, title=title or "What the judges' verdicts say")
-        atomic_write(Path(path), page.encode("utf-8", "replace"))
-        return
+    else:
+        page = _classes_page(fitted, annotations, gold, seconds=seconds, work=work, **shown)
+    atomic_write(Path(path), page.encode("utf-8", "replace"))
+
+
+def _classes_page(fitted: Any, annotations: Annotations, gold: Any, *, run: Any, title: str, **shown: Any) -> str:
     facts = read_facts(fitted, annotations)
     if facts.large:
         raise ValueError(
@@ -113,9 +115,7 @@ def write_report(
     codes = None if gold is None else check_gold(gold, annotations)
     if codes is not None and not (codes >= 0).any():
         raise ValueError("gold must be known for a task at least; got none. Leave gold out.")
-    context = _context(facts, codes, texts=texts, images=images, seconds=seconds, work=work)
-    page = _render("page", context | {"title": heading, "run": run_rows(run)})
-    atomic_write(Path(path), page.encode("utf-8", "replace"))
+    return _render("page", _context(facts, codes, **shown) | {"title": title, "run": run_rows(run)})
 
 
 def panel_page(panel: JudgePanel, annotations: Any, gold: Any = None, *, title: str, facts: Any = None) -> str:
@@ -172,17 +172,8 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any, 
         "recipe": rows_of_recipe(facts.recipe),
         "calibration": label_calibration(facts) if gold is None else gold_calibration(facts, gold),
         "money": None if accuracy is None else compare_redundancy(facts, accuracy.value),
-        "rules": {
-            "level": LEVEL,
-            "gain": SPAMMER_GAIN,
-            "wide": WIDE,
-            "blind": BLIND,
-            "same": SAME,
-            "many": MANY,
-            "rare": RARE,
-            "unsure": RULES.review_keep,
-        }
-        | {"sure": RULES.review_replace, "most_rows": MOST_ROWS},
+        "rules": {"level": LEVEL, "gain": SPAMMER_GAIN, "wide": WIDE, "blind": BLIND, "same": SAME, "many": MANY}
+        | {"rare": RARE, "unsure": RULES.review_keep, "sure": RULES.review_replace, "most_rows": MOST_ROWS},
         "data": page_data(facts, table, seconds, figures) | {"lists": lists},
     }
 
