@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import KW_ONLY, dataclass
+from math import inf
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -20,82 +22,63 @@ from labelonce.learning._mbem import Callback
 from labelonce.neural._networks import mlp
 
 _SURROUNDINGS = ("shared", "device", "precision", "compile", "record", "callbacks")  # the same in all rounds
+# The least of each integer, and the most of each number from 0
+_INTEGERS = {"epochs": 1, "batch_size": 1, "min_steps": 0, "n_models": 1, "pad": 0, "cutout": 0}
+_INTEGERS |= {"shift_predictions": 0, "patience": 1}
+_NUMBERS = {"lr": inf, "weight_decay": inf, "mixup": inf, "momentum": 0.99, "warmup": 0.99, "label_smoothing": 0.99}
+_NUMBERS |= {"holdout": 0.99, "strong": 1.0, "ema": 0.9999}
 
 
+@dataclass(eq=False, repr=False)
 class TrainingOptions(Learner):
     """The options of `TorchLearner`, which explains them."""
 
-    def __init__(
-        self,
-        module_fn: Callable[[int], nn.Module] = mlp,
-        *,
-        epochs: int = 16,
-        epochs_by_round: Sequence[int] = (),
-        one_training: bool = False,
-        early_learner: TrainingOptions | None = None,
-        batch_size: int = 256,
-        min_steps: int = 0,
-        optimizer: str = "sgd",
-        lr: float = 0.1,
-        momentum: float = 0.9,
-        weight_decay: float = 5e-4,
-        warmup: float = 0.2,
-        augment: str = "auto",
-        pad: int = 4,
-        cutout: int = 0,
-        strong: float = 0.0,
-        mixup: float = 0.0,
-        label_smoothing: float = 0.0,
-        holdout: float = 0.0,
-        patience: int = 3,
-        ema: float = 0.0,
-        n_models: int = 1,
-        flip_predictions: bool = True,
-        shift_predictions: int = 0,
-        shared: bool = False,
-        device: str | None = None,
-        precision: str = "auto",
-        compile: bool = False,
-        record: bool | None = None,
-        checkpoint: str | Path | None = None,
-        callbacks: Sequence[Callback] = (),
-        random_state: RandomState = None,
-    ) -> None:
-        self.module_fn = module_fn
-        self.epochs = epochs
-        self.epochs_by_round = epochs_by_round
-        self.one_training = one_training
-        self.early_learner = early_learner
-        self.batch_size = batch_size
-        self.min_steps = min_steps
-        self.optimizer = optimizer
-        self.lr = lr
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.warmup = warmup
-        self.augment = augment
-        self.pad = pad
-        self.cutout = cutout
-        self.strong = strong
-        self.mixup = mixup
-        self.label_smoothing = label_smoothing
-        self.holdout = holdout
-        self.patience = patience
-        self.ema = ema
-        self.n_models = n_models
-        self.flip_predictions = flip_predictions
-        self.shift_predictions = shift_predictions
-        self.shared = shared
-        self.device = device
-        self.precision = precision
-        self.compile = compile
-        self.record = record
-        self.checkpoint = checkpoint
-        self.callbacks = callbacks
-        self.random_state = random_state
+    module_fn: Callable[[int], nn.Module] = mlp
+    _: KW_ONLY
+    epochs: int = 16
+    epochs_by_round: Sequence[int] = ()
+    one_training: bool = False
+    early_learner: TrainingOptions | None = None
+    batch_size: int = 256
+    min_steps: int = 0
+    optimizer: str = "sgd"
+    lr: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    warmup: float = 0.2
+    augment: str = "auto"
+    pad: int = 4
+    cutout: int = 0
+    strong: float = 0.0
+    mixup: float = 0.0
+    label_smoothing: float = 0.0
+    holdout: float = 0.0
+    patience: int = 3
+    ema: float = 0.0
+    n_models: int = 1
+    flip_predictions: bool = True
+    shift_predictions: int = 0
+    shared: bool = False
+    device: str | None = None
+    precision: str = "auto"
+    compile: bool = False
+    record: bool | None = None
+    checkpoint: str | Path | None = None
+    callbacks: Sequence[Callback] = ()
+    random_state: RandomState = None
 
     def _check(self) -> None:
-        self._check_numbers()
+        for name, least in _INTEGERS.items():
+            check_int(getattr(self, name), name, least)
+        check_choice(self.optimizer, "optimizer", ("sgd", "adamw"))
+        check_choice(self.augment, "augment", ("auto", "images", "none"))
+        check_choice(self.precision, "precision", ("auto", "bfloat16", "float32"))
+        for name, most in _NUMBERS.items():
+            check_number(getattr(self, name), name, 0.0, most)
+        if self.one_training and self.holdout:
+            raise ValueError(
+                f"holdout must be 0 with one_training, whose targets change; got {self.holdout:g}. Leave it out."
+            )
         if not isinstance(self.epochs_by_round, list | tuple):
             raise ValueError(
                 f"epochs_by_round must be a list or tuple such as (6, 12); got {show(self.epochs_by_round)}."
@@ -103,29 +86,6 @@ class TrainingOptions(Learner):
         for epochs in self.epochs_by_round:
             check_int(epochs, "epochs_by_round", 1)
         self._device()
-
-    def _check_numbers(self) -> None:
-        check_int(self.epochs, "epochs", 1)
-        check_int(self.batch_size, "batch_size", 1)
-        check_int(self.min_steps, "min_steps", 0)
-        check_int(self.n_models, "n_models", 1)
-        check_int(self.pad, "pad", 0)
-        check_int(self.cutout, "cutout", 0)
-        check_int(self.shift_predictions, "shift_predictions", 0)
-        check_int(self.patience, "patience", 1)
-        check_choice(self.optimizer, "optimizer", ("sgd", "adamw"))
-        check_choice(self.augment, "augment", ("auto", "images", "none"))
-        check_choice(self.precision, "precision", ("auto", "bfloat16", "float32"))
-        for name in ("lr", "weight_decay", "mixup"):
-            check_number(getattr(self, name), name, 0.0)
-        for name in ("momentum", "warmup", "label_smoothing", "holdout"):
-            check_number(getattr(self, name), name, 0.0, 0.99)
-        check_number(self.strong, "strong", 0.0, 1.0)
-        check_number(self.ema, "ema", 0.0, 0.9999)
-        if self.one_training and self.holdout:
-            raise ValueError(
-                f"holdout must be 0 with one_training, whose targets change; got {self.holdout:g}. Leave it out."
-            )
 
     def _check_module_fn(self) -> None:
         if isinstance(self.module_fn, nn.Module) or not callable(self.module_fn):

@@ -99,8 +99,7 @@ class Teacher:
         """Take a step of the network into the average, statistics of its normalisation layers included."""
         self.steps += 1
         share = 1 - min(self.decay, self.steps / (self.steps + 50))
-        pairs = [(a, b) for a, b in zip(_floats(self.module), _floats(module), strict=True)]
-        torch._foreach_lerp_([own for own, _ in pairs], [new for _, new in pairs], share)
+        torch._foreach_lerp_(_floats(self.module), _floats(module), share)
 
 
 def _floats(module: nn.Module) -> list[torch.Tensor]:
