@@ -98,7 +98,8 @@ def image_vectors(
     """Return the vectors of image files by the model in a folder; `mirrored`: the mean with those of mirror images."""
     check_extra("image")
     listed = [Path(path) for path in paths]
-    keys = _keys_of_files(listed)
+    with ThreadPoolExecutor() as pool:
+        keys = list(pool.map(lambda path: hashlib.sha256(content_of(path)).digest(), listed))
 
     def load(row: int) -> Any:
         return picture(content_of(listed[row]), listed[row])
@@ -161,11 +162,6 @@ def _encoded(
         found |= made
         progress("embedding", len(found), len(rows))
     return found
-
-
-def _keys_of_files(paths: list[Path]) -> list[bytes]:
-    with ThreadPoolExecutor() as pool:
-        return list(pool.map(lambda path: hashlib.sha256(content_of(path)).digest(), paths))
 
 
 def _listed(given: Any) -> tuple[Ids, list[Any]]:

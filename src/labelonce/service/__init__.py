@@ -31,9 +31,8 @@ def create_app(
     try:
         from labelonce.service import _app
     except ImportError as error:
-        raise ImportError(
-            "labelonce.service needs FastAPI; install it with: pip install 'labelonce[service]'."
-        ) from error
+        fix = "install it with: pip install 'labelonce[service]'."
+        raise ImportError(f"labelonce.service needs FastAPI; {fix}") from error
     return _app.create_app(project, label_studio=label_studio, url=url, argilla=argilla)
 
 

@@ -26,16 +26,9 @@ from labelonce.service._project import Project
 from labelonce.service._service import RequestError, Service
 from labelonce.service._store import DatabaseTrouble
 
-_PAGES = {
-    "/": ("label.html", "text/html"),
-    "/dashboard": ("dashboard.html", "text/html"),
-    "/label.js": ("label.js", "text/javascript"),
-    "/dashboard.js": ("dashboard.js", "text/javascript"),
-    "/people.js": ("people.js", "text/javascript"),
-    "/zoom.js": ("zoom.js", "text/javascript"),
-    "/service.js": ("service.js", "text/javascript"),
-    "/service.css": ("service.css", "text/css"),
-}
+_SCRIPTS = ("label.js", "dashboard.js", "people.js", "zoom.js", "service.js", "service.css")
+_PAGES = {"/": "label.html", "/dashboard": "dashboard.html"} | {f"/{name}": name for name in _SCRIPTS}
+_KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorMessage} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
 }
@@ -130,8 +123,8 @@ async def _malformed(_: Request, error: Exception) -> JSONResponse:
 def _add_pages(app: FastAPI) -> None:
     """Serve the pages, which hold no data: that comes with a token."""
     folder = files("labelonce.service").joinpath("pages")
-    for path, (name, kind) in _PAGES.items():
-        content = folder.joinpath(name).read_bytes()
+    for path, name in _PAGES.items():
+        content, kind = folder.joinpath(name).read_bytes(), _KINDS[name.rpartition(".")[2]]
 
         async def page(content: bytes = content, kind: str = kind) -> Response:
             return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})

@@ -32,12 +32,8 @@ def is_signed(secret: str, headers: Mapping[str, str], body: bytes, *, now: floa
     >>> is_signed(secret, headers, b"{}", now=9999)  # somebody sends an old one again
     False
     """
-    said = headers.get("webhook-timestamp", "")
-    if (
-        not said.isdecimal()
-        or len(said) > _DIGITS
-        or abs((time.time() if now is None else now) - int(said)) > _PATIENCE
-    ):
+    said, now = headers.get("webhook-timestamp", ""), time.time() if now is None else now
+    if not said.isdecimal() or len(said) > _DIGITS or abs(now - int(said)) > _PATIENCE:
         return False
     content = f"{headers.get('webhook-id', '')}.{said}.".encode() + body
     expected = base64.b64encode(hmac.new(_key(secret), content, hashlib.sha256).digest())
@@ -55,14 +51,11 @@ def read_response(event: Any, question: str) -> tuple[str, Answer | None] | None
         return None
     origin = clip(f"argilla {printable(str(data.get('id')))}", _LONGEST)
     value, status = _part(_part(data, "values"), question).get("value"), data.get("status")
-    if (
-        kind == "response.deleted"
-        or status not in ("submitted", "discarded")
-        or (status == "submitted" and value is None)
-    ):
+    skipped = status == "discarded"
+    given = skipped or (status == "submitted" and value is not None)
+    if kind == "response.deleted" or not given:
         return origin, None
     record, user = _part(data, "record"), _part(data, "user")
-    skipped = status == "discarded"
     return origin, Answer(
         check_worker(f"argilla {user.get('username') or user.get('id')}"),
         clip(f"{origin} {printable(str(data.get('updated_at', '')))}", _LONGEST),

@@ -55,7 +55,10 @@ class Limits:
     def __init__(self, most: int, most_from_one: int = MOST_FROM_ONE_ADDRESS, proxies: str = "127.0.0.1") -> None:
         self.most, self.most_from_one = most, most_from_one
         self._all_may = proxies.strip() == "*"
-        self._proxies = [ipaddress.ip_network(one.strip(), strict=False) for one in _addresses(proxies)]
+        self._proxies: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
+        for one in proxies.split(","):
+            with suppress(ValueError):  # a name, which uvicorn takes to the letter
+                self._proxies.append(ipaddress.ip_network(one.strip(), strict=False))
         self._address: dict[_Open, str] = {}
         self._half: dict[_Open, None] = {}  # the oldest first
         self._idle: dict[_Open, None] = {}
@@ -229,17 +232,6 @@ def room_for_connections() -> int:
 def proxies() -> str:
     """Return the proxies whose statement of a client's address is trusted, as uvicorn reads it."""
     return os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1,::1")
-
-
-def _addresses(text: str) -> list[str]:
-    found = []
-    for one in text.split(","):
-        try:
-            ipaddress.ip_network(one.strip(), strict=False)
-        except ValueError:  # a name, which uvicorn takes to the letter
-            continue
-        found.append(one)
-    return found
 
 
 class Server(uvicorn.Server):

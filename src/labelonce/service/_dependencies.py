@@ -30,9 +30,8 @@ Anybody = Annotated[Person, Depends(person_of)]
 async def worker_of(person: Anybody) -> str:
     """Return the name of the worker who is asking."""
     if person.is_admin:
-        raise RequestError(
-            403, "tasks must be asked for with a worker's token; got an admin's. Add a worker for yourself."
-        )
+        rule = "tasks must be asked for with a worker's token"
+        raise RequestError(403, f"{rule}; got an admin's. Add a worker for yourself.")
     return person.worker
 
 

@@ -1,8 +1,6 @@
 """Answers and labels as files."""
 
 import asyncio
-from collections.abc import Callable
-from functools import partial
 from io import BytesIO
 from math import isfinite
 from typing import Literal
@@ -27,26 +25,24 @@ _KINDS = {"csv": "text/csv", "jsonl": "application/jsonl", "parquet": "applicati
 async def exported(service: Service, what: Exported, format: str, *, spreadsheet: bool) -> tuple[bytes, str]:
     """Return a file's content and its media type; slow work is done in a thread."""
     if what == "everything":
-        files = [
-            (f"{one}.{format}", (await exported(service, one, format, spreadsheet=spreadsheet))[0]) for one in _EACH
-        ]
-        return await asyncio.to_thread(_zipped, files), "application/zip"
-    table: Callable[[], pa.Table]
+        files = [await exported(service, one, format, spreadsheet=spreadsheet) for one in _EACH]
+        names = [f"{one}.{format}" for one in _EACH]
+        return await asyncio.to_thread(_zipped, names, [content for content, _ in files]), "application/zip"
     if what in ("labels", "workers"):
-        table = partial(_as_it_is, service.live.labels_table() if what == "labels" else _workers(service))
+        table = service.live.labels_table() if what == "labels" else _workers(service)
     elif what == "remarks":
         rows, comments = await service.read_store(lambda store: (store.answers(), store.comments()))
-        table = partial(remarks_table, [row for row in rows if row.label is None], comments)
+        table = await asyncio.to_thread(remarks_table, [row for row in rows if row.label is None], comments)
     else:
         rows = await service.read_store(lambda store: store.answers())
-        table = partial(annotations_table, service.project, rows, joined=format == "csv")
+        table = await asyncio.to_thread(annotations_table, service.project, rows, joined=format == "csv")
     return await asyncio.to_thread(_written, table, format, spreadsheet), _KINDS[format]
 
 
-def _zipped(files: list[tuple[str, bytes]]) -> bytes:
+def _zipped(names: list[str], contents: list[bytes]) -> bytes:
     sink = BytesIO()
     with ZipFile(sink, "w", ZIP_DEFLATED) as archive:
-        for name, content in files:
+        for name, content in zip(names, contents, strict=True):
             archive.writestr(name, content)
     return sink.getvalue()
 
@@ -54,14 +50,9 @@ def _zipped(files: list[tuple[str, bytes]]) -> bytes:
 def _workers(service: Service) -> pa.Table:
     """Return one row per worker, as on the dashboard."""
     rows = [row | {"flags": ", ".join(row["flags"])} for row in service.workers()]
-    kinds = {
-        "worker": pa.string(),
-        "labels": pa.int64(),
-        "skips": pa.int64(),
-        "skill": pa.float64(),
-        "low": pa.float64(),
-    }
-    kinds |= {"high": pa.float64(), "flags": pa.string(), "has_link": pa.bool_()}
+    text, number, share = pa.string(), pa.int64(), pa.float64()
+    kinds = {"worker": text, "labels": number, "skips": number, "skill": share, "low": share, "high": share}
+    kinds |= {"flags": text, "has_link": pa.bool_()}
     return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
 
 
@@ -88,12 +79,8 @@ def annotations_table(project: Project, rows: list[AnswerRow], *, joined: bool) 
     return pa.table(columns)
 
 
-def _as_it_is(table: pa.Table) -> pa.Table:
-    return table
-
-
-def _written(table_of: Callable[[], pa.Table], format: str, spreadsheet: bool) -> bytes:
-    table, sink = table_of(), pa.BufferOutputStream()
+def _written(table: pa.Table, format: str, spreadsheet: bool) -> bytes:
+    sink = pa.BufferOutputStream()
     write_table(safe_cells(table) if spreadsheet else table, sink, format)
     content: bytes = sink.getvalue().to_pybytes()
     return content

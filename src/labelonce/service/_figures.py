@@ -85,14 +85,12 @@ def _agreement(project: Project, rows: list[AnswerRow]) -> dict[str, Any] | None
         return None
     tasks, workers = [row.task for row in shared], [row.worker for row in shared]
     names = list(project.settings.classes)
-    known: Any
     if project.settings.multilabel:
-        known = MultiLabelAnnotations.from_ticked(
-            tasks, workers, [ticked(row.label or "[]") for row in shared], questions=names
-        )
+        boxes = [ticked(row.label or "[]") for row in shared]
+        found = agreement(MultiLabelAnnotations.from_ticked(tasks, workers, boxes, questions=names)).to_dict()
     else:
-        known = Annotations.from_arrays(tasks, workers, [row.label for row in shared], classes=names)
-    found = agreement(known).to_dict()
+        given = [row.label for row in shared]
+        found = agreement(Annotations.from_arrays(tasks, workers, given, classes=names)).to_dict()
     classes = [] if project.settings.multilabel else found["classes"]
     return {"tasks": found["n_tasks"], "percent": found["percent"], "alpha": found["alpha"], "classes": classes}
 

@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -53,11 +53,8 @@ _BELIEF, _ANNOTATIONS, _ABOUT = "belief.npz", "annotations.parquet", "fit.json"
 @contextmanager
 def shared(project: Project) -> Iterator[SharedStore | None]:
     """Yield a connection to the database that services share, None if there is only one service."""
-    store = project.store()
-    try:
+    with closing(project.store()) as store:
         yield store if store.is_shared else None  # type: ignore[misc]  # only a SharedStore is
-    finally:
-        store.close()
 
 
 def publish(project: Project, place: Path) -> None:
@@ -79,12 +76,6 @@ def fetch(project: Project) -> list[Path] | None:
             atomic_write(found[-1] / _ANNOTATIONS, annotations)
             atomic_write(found[-1] / _BELIEF, belief)
         return found
-
-
-def next_number(project: Project) -> int | None:
-    """Return the number of the next shared fit, None where one service is alone."""
-    with shared(project) as store:
-        return None if store is None else store.newest_fit() + 1
 
 
 def _copied(place: Path, about: str) -> Path:
@@ -180,24 +171,28 @@ def _folders(project: Project) -> list[Path]:
 
 def _unfinished(project: Project) -> Path | None:
     """Return the newest fit if it was stopped after its answers were written down."""
-    last, number = _folders(project)[-1:], next_number(project)
-    last = [path for path in last if number in (None, int(path.name))]
-    stopped = [path for path in last if (path / "annotations.parquet").exists() and not (path / "fit.json").exists()]
-    return stopped[0] if stopped else None
+    for path in _folders(project)[-1:]:
+        stopped = (path / _ANNOTATIONS).exists() and not (path / _ABOUT).exists()
+        if stopped and _next_number(project) in (None, int(path.name)):
+            return path
+    return None
+
+
+def _next_number(project: Project) -> int | None:
+    """Return the number of the next shared fit, None where one service is alone."""
+    with shared(project) as store:
+        return None if store is None else store.newest_fit() + 1
 
 
 def _begun(project: Project) -> Path | None:
     """Write down the answers of a new fit and return its folder."""
-    store = project.store()
-    try:
+    with closing(project.store()) as store:
         unreadable = numbers(project).unreadable if project.settings.learn_from == "images" else []
         known = project.tasks.place.keys() - unreadable
         rows = [row for row in labels(store.answers()) if row.task in known]
-    finally:
-        store.close()
     if len({row.label for row in rows}) < 2:
         return None
-    number = next_number(project) or max((int(path.name) for path in _folders(project)), default=0) + 1
+    number = _next_number(project) or max((int(path.name) for path in _folders(project)), default=0) + 1
     place = project.fits / f"{number:06d}"
     shutil.rmtree(place, ignore_errors=True)  # a fit of this number that was not in time
     place.mkdir(parents=True, exist_ok=True)
@@ -296,13 +291,10 @@ def _about(facts: Facts, posterior: Floats) -> dict[str, Any]:
     """Return what is shown about a fit: accuracy with its range, workers, and what more labels would bring."""
     accuracy, table, ann = estimated_accuracy(facts), worker_table(facts), facts.annotations
     labelled = np.unique(ann.worker)
+    numbers = {"skill": table.skill, "low": table.low, "high": table.high}
     workers = {
-        str(ann.workers[one]): {
-            "skill": float(table.skill[one]),
-            "low": float(table.low[one]),
-            "high": float(table.high[one]),
-            "flags": table.names(one),
-        }
+        str(ann.workers[one]): {name: float(values[one]) for name, values in numbers.items()}
+        | {"flags": table.names(one)}
         for one in labelled.tolist()
     }
     return {

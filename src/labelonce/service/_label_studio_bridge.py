@@ -58,7 +58,7 @@ class Bridge:
             )
         await self.reconcile()
         self._tasks = [asyncio.create_task(one) for one in (self._listen(), self._look_again(), self._introduce())]
-        self.service.on_fit = self._fitted
+        self.service.on_fit = lambda: self.note({"action": "ROUTE"})
 
     async def stop(self) -> None:
         """Stop listening."""
@@ -186,9 +186,6 @@ class Bridge:
         with suppress(ValueError):  # a prediction can be made without the number
             self._numbers[name] = number_of(task)
         return name
-
-    def _fitted(self) -> None:
-        self.note({"action": "ROUTE"})
 
 
 def secret_of(api: LabelStudio) -> str:

@@ -193,19 +193,14 @@ class Live:
         """
         fitted = {} if self.found is None else self.found.about["workers"]
         everybody = dict.fromkeys([*self.n_given, *self.n_skipped, *self._out, *with_link])
-        return [
-            {
-                "worker": worker,
-                "labels": self.n_given[worker],
-                "skips": self.n_skipped[worker],
-                "looking_at": self._out.get(worker),
-                "has_link": worker in with_link,
-                "known": (len(told := self._told.get(worker, {})), sum(told.values())),
-            }
-            | {name: fitted.get(worker, {}).get(name) for name in ("skill", "low", "high")}
-            | {"flags": fitted.get(worker, {}).get("flags", [])}
-            for worker in everybody
-        ]
+        rows = []
+        for worker in everybody:
+            told, by_fit = self._told.get(worker, {}), fitted.get(worker, {})
+            row = {"worker": worker, "labels": self.n_given[worker], "skips": self.n_skipped[worker]}
+            row |= {"looking_at": self._out.get(worker), "has_link": worker in with_link}
+            row |= {"known": (len(told), sum(told.values())), "flags": by_fit.get("flags", [])}
+            rows.append(row | {name: by_fit.get(name) for name in ("skill", "low", "high")})
+        return rows
 
     def finished(self, worker: str) -> bool:
         """Return whether a worker has answered every task."""
@@ -369,11 +364,5 @@ def _strategy(settings: Settings) -> Any:
 
 
 def _limits(settings: Settings) -> Limits:
-    return Limits(
-        budget=settings.budget or None,
-        max_risk=settings.max_risk or None,
-        min_gain=settings.min_gain or None,
-        max_labels=settings.max_labels or None,
-        lease_seconds=settings.lease_seconds,
-        may_decline=settings.may_decline,
-    )
+    limits = {name: getattr(settings, name) or None for name in ("budget", "max_risk", "min_gain", "max_labels")}
+    return Limits(**limits, lease_seconds=settings.lease_seconds, may_decline=settings.may_decline)

@@ -12,19 +12,10 @@ from labelonce.service._tokens import MOST_LETTERS, NAME
 _TEXT = r"^[^\x00]*$"  # PostgreSQL keeps no such character
 MOST_SECONDS = 1e6
 LARGEST_ID = 2**53  # what JavaScript counts to
-Key = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=200,
-        pattern=_TEXT,
-        description="The sender's own name of it: sent twice, it counts once.",
-    ),
-]
+_OWN_NAME = "The sender's own name of it: sent twice, it counts once."
+Key = Annotated[str, Field(min_length=1, max_length=200, pattern=_TEXT, description=_OWN_NAME)]
 TaskId = Annotated[str, Field(min_length=1, max_length=MOST_IN_ID)]
 Name = Annotated[str, Field(max_length=MOST_LETTERS, pattern=NAME)]
-
-
 Class = Annotated[str, Field(min_length=1, max_length=MOST_IN_ID)]
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -104,7 +104,8 @@ class Project:
         folder, source = Path(folder), Path(tasks)
         check_no_file(folder)
         if folder.exists() and any(folder.iterdir()):
-            raise ValueError(f"{folder} must be a new folder; got one with files, such as {_first(folder)}.")
+            first = show(min(path.name for path in folder.iterdir()))
+            raise ValueError(f"{folder} must be a new folder; got one with files, such as {first}.")
         options: dict[str, Any] = {"title": title or folder.resolve().name, "classes": tuple(classes)}
         options |= {"task": task, "text": text, "image": image} | settings
         if known is not None:
@@ -150,10 +151,10 @@ class Project:
         path = self.folder / self.settings.known
         found = {str(task): str(label) for task, label in read_gold(path).items()}
         for task, label in found.items():
-            if task not in self.tasks.place or label not in self.settings.classes:
-                what = "labels among the classes" if task in self.tasks.place else "tasks of the project"
-                got = label if task in self.tasks.place else task
-                raise ValueError(f"{path} must have {what}; got {show(got)}.")
+            if task not in self.tasks.place:
+                raise ValueError(f"{path} must have tasks of the project; got {show(task)}.")
+            if label not in self.settings.classes:
+                raise ValueError(f"{path} must have labels among the classes; got {show(label)}.")
         return found
 
     @property
@@ -171,22 +172,19 @@ class Project:
         try:
             from labelonce.service._postgres import SharedStore
         except ImportError as error:
-            raise ImportError(
-                "PostgreSQL needs psycopg; install it with: pip install 'labelonce[postgres]'."
-            ) from error
+            fix = "install it with: pip install 'labelonce[postgres]'."
+            raise ImportError(f"PostgreSQL needs psycopg; {fix}") from error
         return SharedStore(database, lease_seconds=self.settings.lease_seconds)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of all answers and tokens to a file, also while the project is served."""
-        store, target = self.store(), Path(path)
-        try:
+        target = Path(path)
+        with closing(self.store()) as store:
             if not target.parent.is_dir():
                 raise ValueError(f"{path} must lie in a folder that is there; got none at {target.parent}.")
             if target.exists() and target.samefile(store.name):
                 raise ValueError(f"{path} must be another file than the one with the answers; got the same.")
             store.backup(target)
-        finally:
-            store.close()
 
     def add_workers(self, workers: Sequence[str]) -> dict[str, str]:
         """Give every worker a new token and return them, by worker: they are kept nowhere else.
@@ -199,22 +197,16 @@ class Project:
 
     def workers(self) -> list[str]:
         """Return the workers who have a token."""
-        store = self.store()
-        try:
+        with closing(self.store()) as store:
             return [worker for role, worker in store.tokens().values() if role == "worker"]
-        finally:
-            store.close()
 
     def revoke(self, workers: Sequence[str]) -> int:
         """Revoke the tokens of these workers, within seconds if the project is being served; return how many.
 
         Their labels stay.
         """
-        store = self.store()
-        try:
+        with closing(self.store()) as store:
             return sum(store.remove_tokens(worker) for worker in workers)
-        finally:
-            store.close()
 
     def add_admin(self) -> str:
         """Return a new token that may see and do everything."""
@@ -222,13 +214,11 @@ class Project:
         return token
 
     def _tokens(self, wanted: list[tuple[str, str]]) -> dict[str, str]:
-        store, made = self.store(), {}
-        try:
+        made = {}
+        with closing(self.store()) as store:
             for role, worker in wanted:
                 made[worker] = new_token()
                 store.add_token(hash_of(made[worker]), role, worker)
-        finally:
-            store.close()
         return made
 
 
@@ -285,7 +275,8 @@ def _copy_images(source: Path, folder: Path) -> list[str]:
         if not is_unicode(path.name):
             why: str | None = "its name is no UTF-8"
         elif path.is_dir() and not path.is_symlink():
-            why = f"a folder, and only files are read ({_count(path)} in it)"
+            inside = sum(1 for _ in path.iterdir())
+            why = f"a folder, and only files are read ({inside:,} file{'' if inside == 1 else 's'} in it)"
         elif path.suffix.lower() not in IMAGE_TYPES:
             why = f"its name does not end in one of {', '.join(IMAGE_TYPES)}"
         else:
@@ -300,15 +291,6 @@ def _copy_images(source: Path, folder: Path) -> list[str]:
         raise ValueError(f"{source} must hold images ({', '.join(IMAGE_TYPES)}); got {got}.")
     (folder / "tasks.csv").write_text("\n".join(rows) + "\n", "utf-8")
     return left_out
-
-
-def _count(folder: Path) -> str:
-    number = sum(1 for _ in folder.iterdir())
-    return "1 file" if number == 1 else f"{number:,} files"
-
-
-def _first(folder: Path) -> str:
-    return show(min(path.name for path in folder.iterdir()))
 
 
 __all__ = ["FILE", "Project", "check_worker", "locked"]

@@ -5,7 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -132,24 +132,21 @@ class Service:
             await self._read_people()  # it may have been made since
             person = self._people.get(hashed)
         if person is None:
-            raise RequestError(
-                401, "a token must be given, one that labelonce project has made; got none that is known."
-            )
+            rule = "a token must be given, one that labelonce project has made"
+            raise RequestError(401, f"{rule}; got none that is known.")
         if wait := self._rate.wait(hashed):
             raise RequestError(429, "too many requests; wait a little.", wait=wait)
         return person
 
     def label_of(self, said: dict[str, Any]) -> str:
         """Return what is stored of one `label`, or of all `labels` that were ticked, whichever the project asks for."""
-        settings = self.project.settings
-        wanted, other = ("labels", "label") if settings.multilabel else ("label", "labels")
+        boxes, classes = self.project.settings.multilabel, self.project.settings.classes
+        wanted, other = ("labels", "label") if boxes else ("label", "labels")
         if said.get(wanted) is None or other in said:
             raise RequestError(422, f"an annotation of this project must have {wanted}, and nothing instead of it.")
-        if settings.multilabel and len(said[wanted]) > len(settings.classes):
-            raise RequestError(
-                422, f"labels must name each class once; got {len(said[wanted])} of {len(settings.classes)}."
-            )
-        return stored(said[wanted], settings.classes) if settings.multilabel else str(said[wanted])
+        if boxes and len(said[wanted]) > len(classes):
+            raise RequestError(422, f"labels must name each class once; got {len(said[wanted])} of {len(classes)}.")
+        return stored(said[wanted], classes) if boxes else str(said[wanted])
 
     async def answer(self, answer: Answer) -> tuple[AnswerRow, bool]:
         """Keep an answer and return its row, and whether it is new; it is on the disk then."""
@@ -202,11 +199,8 @@ class Service:
         """Return the result of reading the store over another connection, so that no label waits for it."""
 
         def asked() -> _T:
-            store = self.project.store()
-            try:
+            with closing(self.project.store()) as store:
                 return question(store)
-            finally:
-                store.close()
 
         return await asyncio.to_thread(asked)
 
@@ -240,11 +234,9 @@ class Service:
     async def mirror(self, origin: str, answer: Answer | None) -> None:
         """Update the answer with this name in another tool to its state there; None: it was deleted."""
         rows = await self._writer.read(lambda store: store.from_origin(origin))
-        if answer is not None and (answer.worker, answer.task, answer.label) in {
-            (row.worker, row.task, row.label) for row in rows
-        }:
-            return
         if answer is not None:
+            if (answer.worker, answer.task, answer.label) in {(row.worker, row.task, row.label) for row in rows}:
+                return
             rows += await self._writer.read(lambda store: store.given(answer.worker, answer.task))  # the newest counts
         for row in dict.fromkeys(rows):
             await self.undo(row.worker, row.id, again=False)

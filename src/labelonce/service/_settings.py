@@ -101,11 +101,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         names = list(self.classes)
-        if (
-            len(set(names)) < 2
-            or len(set(names)) < len(names)
-            or not all(isinstance(one, str) and one for one in names)
-        ):
+        if not len(set(names)) == len(names) >= 2 or not all(isinstance(one, str) and one for one in names):
             raise ValueError(f"classes must be two or more different words; got {show(names)}.")
         for one in names:
             if len(one) > MOST_LETTERS or "\0" in one or not is_unicode(one):
@@ -115,12 +111,10 @@ class Settings:
         check_url(self.url)
         check_choice(self.learn_from, "learn_from", SOURCES)
         check_choice(self.strategy, "strategy", (*STRATEGIES, *plugins(OTHER_STRATEGIES)))
-        needed = {"text": self.text, "images": self.image}
-        if self.learn_from in needed and not needed[self.learn_from]:
-            column = "text" if self.learn_from == "text" else "image"
-            raise ValueError(
-                f"learn_from = {self.learn_from!r} must go with a column; got none. Name it with {column}."
-            )
+        column = _EMBEDDED.get(self.learn_from)
+        if column is not None and not getattr(self, column):
+            rule = f"learn_from = {self.learn_from!r} must go with a column"
+            raise ValueError(f"{rule}; got none. Name it with {column}.")
         for name in ("max_labels", "budget", "seed", "goal"):
             check_int(getattr(self, name), name, 0)
         check_int(self.refit_every, "refit_every", 1)

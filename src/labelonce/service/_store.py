@@ -351,12 +351,7 @@ def with_news(done: Sequence[WriteResult]) -> tuple[list[Outcome], Changes]:
 
 def same(stored: AnswerRow, answer: Answer) -> bool:
     """Return whether a row is the answer, given before under the same key."""
-    return (stored.key, stored.task, stored.label, stored.reason) == (
-        answer.key,
-        answer.task,
-        answer.label,
-        answer.reason,
-    )
+    return all(getattr(stored, name) == getattr(answer, name) for name in ("key", "task", "label", "reason"))
 
 
 def labels(rows: Iterable[AnswerRow]) -> list[AnswerRow]:

@@ -19,14 +19,8 @@ from labelonce.formats import Fields
 from labelonce.runs import read_features, read_texts, tasks_of
 from labelonce.service._settings import MOST_LETTERS, Settings, Source
 
-IMAGE_TYPES = {
-    ".bmp": "image/bmp",
-    ".gif": "image/gif",
-    ".jpeg": "image/jpeg",
-    ".jpg": "image/jpeg",
-    ".png": "image/png",
-    ".webp": "image/webp",
-}
+_TYPES = {"bmp": "bmp", "gif": "gif", "jpeg": "jpeg", "jpg": "jpeg", "png": "png", "webp": "webp"}
+IMAGE_TYPES = {f".{suffix}": f"image/{kind}" for suffix, kind in _TYPES.items()}
 _SMALL = 96  # pixels
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
 
@@ -69,12 +63,8 @@ class Tasks:
 
     def shown(self, name: str) -> dict[str, Any]:
         """Return what a worker sees of a task."""
-        place = self.place[name]
-        return {
-            "task": name,
-            "text": None if self.texts is None else self.texts[place],
-            "has_image": self.images is not None,
-        }
+        text = None if self.texts is None else self.texts[self.place[name]]
+        return {"task": name, "text": text, "has_image": self.images is not None}
 
 
 def guessed_source(path: Path, *, task: str, text: str, image: str) -> Source:
