@@ -145,7 +145,6 @@ def _of_labels(options: Options, progress: Progress) -> _KnownLabels:
 
 
 def _router(known: _KnownLabels, **terms: Any) -> Router:
-    """Return a router that believes what is known."""
     annotations, fitted = only_classes(known.annotations, "next"), known.fitted
     router = Router(annotations.tasks, annotations.classes, gold=known.gold, **terms)
     for task, worker, label in zip(annotations.task, annotations.worker, annotations.label, strict=True):

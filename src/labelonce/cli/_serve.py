@@ -103,7 +103,6 @@ def _project_of(
 
 
 def run_revoke(folder: Path, workers: str) -> None:
-    """Revoke the links of workers."""
     project, names = Project(folder), _words(workers)
     known = project.workers()
     unknown = [name for name in names if name not in known]
@@ -137,7 +136,6 @@ def run_serve(
 
 
 def _label_studio(url: str | None, number: int | None) -> LabelStudio | None:
-    """Return the project in Label Studio that is named by its URL and number, None if there is none."""
     if url is None:
         return None
     token = os.environ.get("LABEL_STUDIO_API_KEY")

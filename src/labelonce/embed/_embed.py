@@ -187,7 +187,6 @@ class Cache:
         connection.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the vectors that are known."""
         found: dict[bytes, bytes] = {}
         for start in range(0, len(keys), _MOST):
             some = keys[start : start + _MOST]
@@ -196,7 +195,6 @@ class Cache:
         return found
 
     def put(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        """Keep vectors, all or none."""
         with self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", pairs)
 

@@ -99,7 +99,6 @@ def n_bytes(folder: Path) -> int:
 
 
 def config_of(folder: Path) -> dict[str, object]:
-    """Return what config.json says."""
     try:
         found = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError) as error:

@@ -54,7 +54,6 @@ def state_of(job: Training, best: Best) -> tuple[dict[str, torch.Tensor], dict[s
 
 
 def set_state(job: Training, best: Best, tensors: dict[str, torch.Tensor], reached: dict[str, Any]) -> None:
-    """Put a training where another one was."""
     job.module.load_state_dict(_named(tensors, "module."))
     if job.teacher is not None:
         job.teacher.module.load_state_dict(_named(tensors, "teacher."))

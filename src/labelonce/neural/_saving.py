@@ -46,7 +46,6 @@ def name_of(module_fn: Any) -> list[Any]:
 
 
 def network_named(name: str, options: dict[str, Any]) -> Callable[[int], nn.Module]:
-    """Return what `name_of` named."""
     if name not in NETWORKS:
         raise ValueError(f"a saved network must be one of {shorten(list(NETWORKS))}; got {show(name)}.")
     return partial(NETWORKS[name], **options) if options else NETWORKS[name]
@@ -62,7 +61,6 @@ def to_bytes(module: nn.Module) -> bytes:
 
 
 def tensor_bytes(tensors: dict[str, torch.Tensor]) -> bytes:
-    """Return tensors in the safetensors format."""
     return save({name: value.detach().cpu().contiguous() for name, value in tensors.items()})
 
 

@@ -161,7 +161,6 @@ class Training:
 
     @property
     def predictor(self) -> nn.Module:
-        """The module to predict with."""
         return self.module if self.teacher is None else self.teacher.module
 
     def finish(self) -> None:
@@ -170,7 +169,6 @@ class Training:
         self.recording = None
 
     def set_rate(self, rate: float) -> None:
-        """Set the rate of the next step."""
         for group in self.optimizer.param_groups:
             own = rate * group.get("rate", 1.0)
             if isinstance(group["lr"], torch.Tensor):

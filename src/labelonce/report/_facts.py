@@ -112,7 +112,6 @@ class Facts:
 
     @cached_property
     def confusion(self) -> Floats:
-        """The matrices of the fit."""
         return among_classes(np.asarray(self.fitted.confusion_))
 
     @cached_property
@@ -122,7 +121,6 @@ class Facts:
 
     @cached_property
     def engine(self) -> ScipyEngine:
-        """Sums over the annotations."""
         return ScipyEngine(self.annotations, "float64")
 
     @cached_property
@@ -137,12 +135,10 @@ class Facts:
 
     @cached_property
     def labels_per_task(self) -> Codes:
-        """The number of labels of every task."""
         return np.bincount(self.annotations.task, minlength=self.annotations.n_tasks).astype(np.int32)
 
     @cached_property
     def labels_per_worker(self) -> Codes:
-        """The number of labels of every worker."""
         return np.bincount(self.annotations.worker, minlength=self.annotations.n_workers).astype(np.int32)
 
     @cached_property

@@ -37,12 +37,10 @@ class QuestionFacts:
 
     @property
     def pair_task(self) -> Codes:
-        """The task of every pair."""
         return self.annotations.task[self.annotations.pair_start]
 
     @property
     def pair_question(self) -> Codes:
-        """The question of every pair."""
         return self.annotations.question[self.annotations.pair_start]
 
     @cached_property
@@ -73,7 +71,6 @@ class QuestionFacts:
 
     @property
     def doubts(self) -> list[str]:
-        """The warnings of the fit."""
         return list(getattr(self.fitted, "doubts_", []))
 
     @cached_property
@@ -297,7 +294,6 @@ def _task_row(facts: QuestionFacts, pair: int, texts: Any, images: Any) -> dict[
 
 
 def _answers(ann: MultiLabelAnnotations, first: int, end: int) -> list[tuple[str, str]]:
-    """Return who answered, and what."""
     who, said = names(ann.workers[ann.worker[first:end]]), names(ann.answers[ann.answer[first:end]])
     return list(zip(who, said, strict=True))
 

@@ -39,7 +39,6 @@ class WorkerTable:
     blind: Mask
 
     def names(self, worker: int) -> list[str]:
-        """Return the flags of a worker."""
         return [name for name, on in zip(FLAGS, self.flags[worker], strict=True) if on]
 
     @property

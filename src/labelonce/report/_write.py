@@ -119,7 +119,6 @@ def _classes_page(fitted: Any, annotations: Annotations, gold: Any, *, run: Any,
 
 
 def panel_page(panel: JudgePanel, annotations: Any, gold: Any = None, *, title: str, facts: Any = None) -> str:
-    """Return the page about a panel of judges."""
     facts = facts or panel_facts(panel, annotations, panel_gold(panel) if gold is None else gold)
     return _render("panel", facts | {"title": title, "method": "JudgePanel", "cells": matrix_cells(facts["families"])})
 
@@ -127,7 +126,6 @@ def panel_page(panel: JudgePanel, annotations: Any, gold: Any = None, *, title: 
 def _questions_page(
     fitted: Any, annotations: MultiLabelAnnotations, gold: Any, *, run: Any, title: str, **shown: Any
 ) -> str:
-    """Return the page about several labels at once."""
     facts = read_question_facts(fitted, annotations)
     context = question_context(facts, gold, run=run_rows(run), **shown)
     shares = [max(row["found"], row["given"] or 0.0) for row in context["questions"]]

@@ -148,7 +148,6 @@ def as_train_wrote(folder: Path) -> Iterator[None]:
 
 
 def write_record(path: Path, record: JsonRecord) -> None:
-    """Write the JSON file of a record."""
     atomic_write(path, json.dumps(record.to_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode())
 
 

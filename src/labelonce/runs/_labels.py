@@ -23,7 +23,6 @@ def find_files(paths: Any, format: str | None = None) -> list[File]:
 
 
 def names_of(files: Sequence[File]) -> str:
-    """Return the names of files, for a message."""
     return ", ".join(map(str, files))
 
 

@@ -74,7 +74,6 @@ class States:
         return self._replaced(value, {}, self._described)
 
     def restored(self, value: Any) -> Any:
-        """Return a value with the objects of its state."""
         return self._replaced(value, {}, self._made)
 
     def _described(self, value: Any, again: Callable[[Any], Any]) -> Any:
@@ -221,7 +220,6 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
 
 
 def dumped(fitted: Any) -> bytes:
-    """Return the bytes of a model file."""
     from skops.io import dumps
 
     state = {"labelonce": labelonce.__version__, "format": _FORMAT, "fitted": _states().of(_packed(fitted))}

@@ -76,7 +76,6 @@ def choose_question_gold(
 
 
 def used_recipe(clf: MBEM) -> UsedRecipe:
-    """Return how a model was fitted."""
     recipe = clf.recipe_
     workers = described(recipe["worker_model"])
     return UsedRecipe(described(recipe["learner"]), clf.n_rounds_, recipe["predictions"], workers)

@@ -203,7 +203,6 @@ def _check_images_alone(options: Options) -> None:
 
 
 def _job(options: Options, inputs: Inputs) -> Job:
-    """Return the record of what is run."""
     versions = {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
     if options.model == "boost":
         versions["lightgbm"] = version("lightgbm")
@@ -299,7 +298,6 @@ def _tables(clf: Any, inputs: Inputs) -> tuple[pa.Table, pa.Table]:
 
 
 def _sentences(before: list[str], caught: list[warnings.WarningMessage]) -> list[str]:
-    """Return the sentences of all warnings, each once."""
     return list(dict.fromkeys([*before, *(str(warning.message) for warning in caught)]))
 
 

@@ -88,7 +88,6 @@ class Limits:
                 place.setdefault(connection)
 
     def forget(self, connection: _Open) -> None:
-        """Note that a connection is closed."""
         self.note(connection, half=False, idle=False)
         address = self._address.pop(connection, None)
         if address is not None:
@@ -160,7 +159,6 @@ class Connection(H11Protocol):
         self._limits.forget(self)
 
     def abort(self) -> None:
-        """End it at once."""
         self.transport.abort()
 
     def _look(self, *, answered: bool = False) -> None:
@@ -204,7 +202,6 @@ class RareMessages(logging.Filter):
         self._last: dict[tuple[Any, ...], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a message is to be written."""
         kind = (record.name, str(record.msg)[:80], record.exc_info[0] if record.exc_info else None)
         then, left_out = self._last.get(kind, (-_LOG_EVERY, 0))
         if monotonic() - then < _LOG_EVERY:
@@ -277,7 +274,6 @@ def run(app: Any, *, host: str, port: int) -> None:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named: only then asyncio sends every part of an answer at once, and nobody waits for the rest.
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -9,7 +9,6 @@ from labelonce.service._tokens import Person
 
 
 async def service_of(request: Request) -> Service:
-    """Return the service of the application."""
     service: Service = request.app.state.service
     return service
 

@@ -60,13 +60,11 @@ def remarks(skips: list[AnswerRow], comments: list[Comment]) -> list[dict[str, A
 
 
 def remarks_table(skips: list[AnswerRow], comments: list[Comment]) -> pa.Table:
-    """Return skips and comments as a table."""
     found = [one | {"at": round(1000 * one["at"])} for one in remarks(skips, comments)]
     return pa.Table.from_pylist(found, pa.schema(_OF_REMARK))
 
 
 def of_task(store: Store, task: str, *, boxes: bool) -> dict[str, Any]:
-    """Return all answers about a task."""
     rows = store.of_task(task)
     said = [
         {"worker": row.worker, "label": ", ".join(ticked(row.label)) if boxes else row.label, "seconds": row.seconds}

@@ -36,7 +36,6 @@ class SafeApp:
         self._app, self._larger = app, larger
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

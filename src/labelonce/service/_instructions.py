@@ -69,7 +69,6 @@ def _parsed(text: str) -> Any:
 
 
 def _images(text: str) -> list[str]:
-    """Return the names of the images in a text."""
     found = [child for token in _parsed(text) for child in token.children or () if child.type == "image"]
     return list(dict.fromkeys(unquote(str(one.attrs["src"])) for one in found))
 

@@ -61,14 +61,12 @@ class Bridge:
         self.service.on_fit = lambda: self.note({"action": "ROUTE"})
 
     async def stop(self) -> None:
-        """Stop listening."""
         for task in self._tasks:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
 
     def note(self, event: Mapping[str, Any]) -> None:
-        """Queue a webhook."""
         self._waiting.put_nowait(event)
 
     async def settled(self) -> None:

@@ -139,7 +139,6 @@ class Live:
             self.router.give_back(self._id(task), worker)
 
     def take(self, row: AnswerRow) -> None:
-        """Take a new answer."""
         self._newest = max(self._newest, row.id)
         if row.task not in self.tasks.place:  # of a task that was taken out of the file since
             return
@@ -155,7 +154,6 @@ class Live:
             self._look_away(row.worker)
 
     def undo(self, row: AnswerRow) -> None:
-        """Take an answer back."""
         if row.task not in self.tasks.place:
             return
         if row.label is None:
@@ -167,7 +165,6 @@ class Live:
             self._count(row, -1)
 
     def progress(self) -> dict[str, Any]:
-        """Return how far the project is."""
         return {
             "tasks": len(self.tasks),
             "multilabel": self.settings.multilabel,
@@ -236,7 +233,6 @@ class Live:
 
     @property
     def labels_per_task(self) -> Codes:
-        """How many labels each task has."""
         return self.router.state.n_labels
 
     @property
@@ -364,5 +360,7 @@ def _strategy(settings: Settings) -> Any:
 
 
 def _limits(settings: Settings) -> Limits:
-    limits = {name: getattr(settings, name) or None for name in ("budget", "max_risk", "min_gain", "max_labels")}
+    limits: dict[str, Any] = {
+        name: getattr(settings, name) or None for name in ("budget", "max_risk", "min_gain", "max_labels")
+    }
     return Limits(**limits, lease_seconds=settings.lease_seconds, may_decline=settings.may_decline)

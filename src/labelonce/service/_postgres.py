@@ -176,7 +176,6 @@ class SharedStore(Store):
             self._done(lambda: self._lock(name, "advisory_unlock"))
 
     def is_locked(self, name: str) -> bool:
-        """Return whether anybody has a lock."""
         return bool(self._rows(_IS_LOCKED, (_LOCKS[name],))[0][0])
 
     def note(self, name: str, value: str) -> None:
@@ -205,7 +204,6 @@ class SharedStore(Store):
         return self._rows("SELECT number, about FROM fits ORDER BY number")
 
     def newest_fit(self) -> int:
-        """Return the number of the newest fit, 0 where there is none."""
         return int(self._rows(_NEWEST)[0][0])
 
     def fit(self, number: int) -> tuple[bytes, bytes]:
@@ -218,7 +216,6 @@ class SharedStore(Store):
         raise ValueError(f"a backup must be made of a SQLite file; got {self.name}, for {path}. Use pg_dump.")
 
     def close(self) -> None:
-        """Close the connection."""
         with suppress(psycopg.Error):
             super().close()
         self._connection = None

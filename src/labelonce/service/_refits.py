@@ -85,7 +85,6 @@ class Refits:
         self.elsewhere = is_locked and not self.is_running
 
     async def wait(self) -> None:
-        """Wait for the fit that is running."""
         if self._task is not None:
             await asyncio.wait([self._task])
 

@@ -179,7 +179,6 @@ class Service:
         return written.row
 
     async def add_worker(self, worker: str) -> str:
-        """Return a new token for a worker."""
         try:
             check_worker(worker)
         except ValueError as error:
@@ -190,7 +189,6 @@ class Service:
         return token
 
     async def revoke(self, worker: str) -> int:
-        """Revoke the tokens of a worker and return how many there were."""
         found: int = await self._writer.read(lambda store: store.remove_tokens(worker))
         await self._read_people()
         return found
@@ -249,7 +247,6 @@ class Service:
         return not self._writer.store.is_shared or await self._writer.read(lambda store: bool(store.lock(task)))
 
     def progress(self) -> dict[str, Any]:
-        """Return how far the project is."""
         return self.live.progress() | {
             "history": self._history,
             "fitting": self.refits.is_running or self.refits.elsewhere,

@@ -157,7 +157,6 @@ def check_url(url: str) -> str:
 
 
 def read_settings(folder: Path) -> Settings:
-    """Return the settings of a project folder."""
     path = folder / FILE
     if not path.is_file():
         raise ValueError(f"{folder} must hold a {FILE}; got none. Make a project with: labelonce project {folder}.")

@@ -185,7 +185,6 @@ class Store:
         return [found for found in self.turn(wishes)[0] if isinstance(found, WriteResult)]
 
     def begin(self) -> list[AnswerRow]:
-        """Return what a service begins with: all answers."""
         return self.answers()
 
     def answers(self, *, undone: bool = False) -> list[AnswerRow]:
@@ -228,12 +227,10 @@ class Store:
         return [Comment(*row)._replace(flagged=bool(row[4])) for row in rows]
 
     def add_token(self, hashed: str, role: str, worker: str) -> None:
-        """Keep the hash of a token."""
         sql = "INSERT INTO tokens (hash, role, worker, made_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
         self._done(lambda: self._run(sql, (hashed, role, worker, now())))
 
     def remove_tokens(self, worker: str) -> int:
-        """Forget all tokens of a worker and return how many there were."""
         sql = "DELETE FROM tokens WHERE role = 'worker' AND worker = ? RETURNING hash"
         return self._done(lambda: len(self._run(sql, (worker,)).fetchall()))
 
@@ -252,7 +249,6 @@ class Store:
                 copy.close()
 
     def close(self) -> None:
-        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -355,7 +351,6 @@ def same(stored: AnswerRow, answer: Answer) -> bool:
 
 
 def labels(rows: Iterable[AnswerRow]) -> list[AnswerRow]:
-    """Return the rows that are labels, not skips."""
     return [row for row in rows if row.label is not None]
 
 
@@ -366,7 +361,6 @@ def row_of(answer: Answer) -> tuple[Any, ...]:
 
 
 def now() -> float:
-    """Return the time that is written down."""
     return time.time()
 
 

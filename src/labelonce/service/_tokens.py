@@ -21,7 +21,6 @@ class Person:
 
     @property
     def is_admin(self) -> bool:
-        """Whether it may see other people's labels."""
         return self.role == "admin"
 
 
