@@ -59,6 +59,12 @@ def newest(project: Project) -> fits.FinishedFit:
     return found
 
 
+def fitted_now(project: Project) -> fits.FinishedFit:
+    """Fit a project and return the fit."""
+    assert fits.main(project.folder) == 0
+    return newest(project)
+
+
 @contextmanager
 def serving(project: Project, *, port: int = 0, **options: Any) -> Iterator[Any]:
     """Serve a project in a thread, by default on a free port; give a client without a token that knows the app."""

@@ -1,6 +1,10 @@
-"""Small files of a few rows, as tests write them."""
+"""Small files of a few rows, as tests write them, and what comes back from files."""
 
+import csv
 from pathlib import Path
+from typing import Any
+
+import labelonce as lo
 
 
 def saved(folder: Path, content: str | bytes, name: str = "labels.csv") -> Path:
@@ -8,3 +12,21 @@ def saved(folder: Path, content: str | bytes, name: str = "labels.csv") -> Path:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def written(path: Path, text: str) -> Path:
+    """Write a text into a file and return where it is."""
+    path.write_text(text)
+    return path
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def reloaded(fitted: Any, folder: Path) -> Any:
+    """Save a fitted object, and return what is loaded again."""
+    lo.save(fitted, folder / "model.skops")
+    return lo.load(folder / "model.skops")

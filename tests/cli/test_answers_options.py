@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from commands import Capture, json_of, output_of, refused, run
 from pyarrow import parquet
+from small_files import written
 
 import labelonce as lo
 from labelonce import simulate
@@ -141,8 +142,7 @@ def test_a_run_on_a_scale_has_no_report_and_says_so(folder: Path, tmp_path: Path
 
 
 def test_a_run_without_answers_is_written_as_before_there_were_any(folder: Path, tmp_path: Path) -> None:
-    plain = tmp_path / "plain.csv"
-    plain.write_text((folder / "labels.csv").read_text().replace("maybe", "yes"))
+    plain = written(tmp_path / "plain.csv", (folder / "labels.csv").read_text().replace("maybe", "yes"))
     features = ["--features", folder / "features.csv", "--rounds", "2"]
     assert run("train", plain, *features, "-o", tmp_path / "run") == 0
     record = json.loads((tmp_path / "run" / "run.json").read_text())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import Capture, Patch, json_of, labelonce_cli, output_of, refused, run
+from small_files import written
 
 import labelonce
 from labelonce import read_annotations
@@ -61,12 +62,10 @@ def test_aggregate_says_how_many_labels_are_right(labels: Path, capfd: Capture) 
 
 
 def test_aggregate_takes_other_column_names_and_notes_one_label_per_task(tmp_path: Path, capfd: Capture) -> None:
-    path = tmp_path / "answers.tsv"
-    path.write_text("item\twho\tanswer\n1\ta\tyes\n1\tb\tyes\n2\ta\tno\n2\tb\tno\n")
+    path = written(tmp_path / "answers.tsv", "item\twho\tanswer\n1\ta\tyes\n1\tb\tyes\n2\ta\tno\n2\tb\tno\n")
     columns = ["--task-column", "item", "--worker-column", "who", "--label-column", "answer"]
     assert "yes" in output_of(capfd, "aggregate", path, *columns)
-    path = tmp_path / "labels.csv"
-    path.write_text("task,worker,label\n1,a,x\n2,a,y\n3,b,x\n")
+    path = written(tmp_path / "labels.csv", "task,worker,label\n1,a,x\n2,a,y\n3,b,x\n")
     assert run("aggregate", path) == 0
     error = capfd.readouterr().err
     assert "note: DawidSkene" in error
@@ -77,9 +76,7 @@ def species(tmp_path: Path) -> Path:
     """Return a file of labels that are paths, three per task."""
     names = ["dog/beagle", "dog/poodle", "cat/tabby", "cat/siamese"]
     rows = [f"{task},w{worker},{names[(task % 4) ^ (worker == task % 3)]}" for task in range(40) for worker in range(3)]
-    path = tmp_path / "species.csv"
-    path.write_text("task,worker,label\n" + "\n".join(rows) + "\n")
-    return path
+    return written(tmp_path / "species.csv", "task,worker,label\n" + "\n".join(rows) + "\n")
 
 
 @pytest.mark.parametrize("groups", ["taxonomy", "auto", "genera.csv"])
@@ -122,8 +119,7 @@ def test_groups_that_are_no_groups_are_one_sentence(
 def test_a_format_without_a_file_and_groups_as_output_are_refused(tmp_path: Path, capfd: Capture) -> None:
     assert run("aggregate", species(tmp_path), "--output-format", "label-studio") == 2
     assert "--output-format must go with --output; got label-studio and no file" in capfd.readouterr().err
-    groups = tmp_path / "groups.csv"
-    groups.write_text("class,group\ndog/beagle,dog\n")
+    groups = written(tmp_path / "groups.csv", "class,group\ndog/beagle,dog\n")
     assert run("aggregate", species(tmp_path), "--groups", groups, "-o", groups) == 2
     assert "--output must not be a file that is read" in capfd.readouterr().err
     assert groups.read_text() == "class,group\ndog/beagle,dog\n"
@@ -217,13 +213,11 @@ def test_compare_reads_the_exports_of_tools(capsys: Capture) -> None:
 
 
 def test_unknown_columns_and_tasks_of_gold_are_named_at_once(labels: Path, tmp_path: Path, capsys: Capture) -> None:
-    gold = tmp_path / "gold.csv"
-    gold.write_text("task,label\n9999,0\n")
+    gold = written(tmp_path / "gold.csv", "task,label\n9999,0\n")
     error = refused(capsys, "compare", labels, "--gold", gold)
     assert "got 9999" in error
     assert error.count("\n") == 1
-    labels = tmp_path / "labels.csv"
-    labels.write_text("item,who,label\n1,a,x\n")
+    labels = written(tmp_path / "labels.csv", "item,who,label\n1,a,x\n")
     error = refused(capsys, "aggregate", labels)
     assert "the task and worker columns must be among ['item', 'who', 'label']; got 'task' and 'worker'." in error
     assert "Name them with --task-column item, --worker-column who" in error

@@ -15,6 +15,7 @@ import pytest
 import typer
 from broken_files import GOOD
 from commands import Capture, Patch, json_of, output_of, refused, run
+from small_files import written
 
 import labelonce as lo
 from labelonce.cli._app import app
@@ -136,8 +137,7 @@ def test_aggregate_answers_with_the_ground_truths_unless_gold_is_named(capsys: C
     assert found[202] == ("negative", 1.0)  # two of three votes say positive
     assert found[203] == ("neutral", 1.0)  # nobody voted
     assert len(found) == 6
-    gold = tmp_path / "gold.csv"
-    gold.write_text("task,label\n202,positive\n")
+    gold = written(tmp_path / "gold.csv", "task,label\n202,positive\n")
     assert run("aggregate", TRUTHS, "--method", "majority-vote", "--gold", gold, "--json") == 0
     out, err = capsys.readouterr()
     assert {row["task"]: row["label"] for row in json.loads(out)["labels"]}[202] == "positive"
@@ -242,8 +242,7 @@ def completion(instruction: str, **words: str) -> str:
 
 def test_second_labels_are_recommended_where_nearly_every_task_has_one(tmp_path: Path, capsys: Capture) -> None:
     rows = [f"t{task},w{task % 5},{'yes' if task % 3 else 'no'}" for task in range(1000)]
-    labels = tmp_path / "labels.csv"
-    labels.write_text("\n".join(["task,worker,label", *rows]))
+    labels = written(tmp_path / "labels.csv", "\n".join(["task,worker,label", *rows]))
     assert run("check", labels) == 0
     said = "overlap: 50 second labels of random tasks would show how right the labels are"
     assert said in capsys.readouterr().out

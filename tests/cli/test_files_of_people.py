@@ -1,6 +1,5 @@
 """Files as people have them, on the command line: several, of spreadsheets, spellings, questions, probabilities."""
 
-import csv
 import json
 import shlex
 from pathlib import Path
@@ -9,15 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import Capture, json_of, output_of, refused, run
+from small_files import rows_of
 
 import labelonce as lo
 
 EXCEL = "\ufeffReview ID;E-mail;Rating;Review\r\n"
 WORDS = {"book": "a fine book to read", "not a book": "it is a lamp for the desk"}
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(path.read_text().splitlines()))
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +84,7 @@ def test_each_way_to_decide_on_spellings_is_taken(decided: list[str], excel: Pat
         run("aggregate", excel, *NAMES, "--missing", "drop", *decided, "--method", "majority-vote", "-o", "clean.csv")
         == 0
     )
-    assert len({row["label"] for row in read(Path("clean.csv"))}) == (3 if "keep" in decided else 2)
+    assert len({row["label"] for row in rows_of(Path("clean.csv"))}) == (3 if "keep" in decided else 2)
 
 
 def test_a_missing_label_is_one_sentence_with_the_row_and_both_ways_on(excel: Path, capsys: Capture) -> None:
@@ -188,7 +184,7 @@ def test_answers_are_not_taken_for_questions(command: str, long: list[str], caps
 def test_long_questions_are_aggregated_and_trained_by_their_columns(long: list[str]) -> None:
     asked = ["--question-column", "relation", "--answer-column", "says"]
     assert run("aggregate", *long, *asked, "-o", "clean.csv") == 0
-    assert {row["question"] for row in read(Path("clean.csv"))} == set(RELATIONS)
+    assert {row["question"] for row in rows_of(Path("clean.csv"))} == set(RELATIONS)
     features = pa.table({"sentence": [f"s{i}" for i in range(30)], "x": np.arange(30) % 4})
     lo.write(features, "features.csv")
     assert run("train", *long, *asked, "--features", "features.csv", "--rounds", "1", "-o", "run") == 0
@@ -255,7 +251,7 @@ def test_predict_keeps_the_ids_under_any_name(header: str, options: list[str]) -
     rows = zip(*(cells.get(name, ["007", "x1", "9"]) for name in header.split(",")), strict=True)
     Path("new.csv").write_text("\n".join([header, *map(",".join, rows)]))
     assert run("predict", "run", "new.csv", *options, "-o", "out.csv") == 0
-    assert [row["task"] for row in read(Path("out.csv"))] == ["007", "x1", "9"]
+    assert [row["task"] for row in rows_of(Path("out.csv"))] == ["007", "x1", "9"]
 
 
 @pytest.mark.usefixtures("trained")
@@ -263,7 +259,7 @@ def test_predict_keeps_the_ids_under_any_name(header: str, options: list[str]) -
 def test_predict_says_where_it_numbers_the_rows(header: str, capsys: Capture) -> None:
     Path("new.csv").write_text(header + "\n" + "\n".join(("1,2,0.5", "2,3,-1") if "b" in header else ("q,0.5", "q,1")))
     assert run("predict", "run", "new.csv", "-o", "out.csv") == 0
-    assert [row["task"] for row in read(Path("out.csv"))] == ["0", "1"]
+    assert [row["task"] for row in rows_of(Path("out.csv"))] == ["0", "1"]
     error = capsys.readouterr().err
     assert "no column of task ids was found in [" in error
     assert "so the rows are numbered. Name it with --task-column" in error
@@ -284,7 +280,7 @@ def test_agreement_prints_figures_classes_and_pairs(capsys: Capture) -> None:
     shown = output_of(capsys, "agreement", "r.csv", "-o", "pairs.csv")
     for words in ("27 labels of 9 tasks", "are the same: 0.85 (", "Fleiss' kappa: 0.78 (", "by their order: 0.8"):
         assert words in shown
-    assert [row["tasks"] for row in read(Path("pairs.csv"))] == ["9", "9", "9"]
+    assert [row["tasks"] for row in rows_of(Path("pairs.csv"))] == ["9", "9", "9"]
     found = json_of(capsys, "agreement", "r.csv", "--order", "3,1,2")
     assert found["pairs"][0]["kappa"] == 1.0
     assert found["alpha_ordinal"]["value"] < found["alpha"]["value"] + 0.2

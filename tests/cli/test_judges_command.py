@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import Capture, run_in_process
+from small_files import rows_of, written
 
 import labelonce as lo
 from labelonce.io import read_verdicts
@@ -61,8 +62,8 @@ def test_it_says_what_judges_are_worth_and_writes_what_to_do(
     assert {row["worker"].split("/")[0] for row in found["judges"][:2]} == {"big"}
     assert found["accuracy"]["low"] < 0.86 < found["accuracy"]["high"]
     assert {path.name for path in folder.iterdir()} == PANEL_FILES
-    assert len(list(csv.DictReader((folder / "labels.csv").read_text().splitlines()))) == N
-    asked = list(csv.DictReader((folder / "next.csv").read_text().splitlines()))
+    assert len(rows_of(folder / "labels.csv")) == N
+    asked = rows_of(folder / "next.csv")
     assert (len(asked), {row["label"] for row in asked}) == (10, {""})
     assert not {row["task"] for row in asked} & {f"q{item}" for item in range(0, N, 4)}
 
@@ -82,7 +83,7 @@ def test_it_says_how_many_items_people_must_check(verdicts: Path, checked: Path,
 def test_what_people_fill_into_next_csv_is_gold(verdicts: Path, checked: Path, tmp_path: Path, capfd: Capture) -> None:
     folder = tmp_path / "panel"
     said(capfd, verdicts, "--swap", "A,B", "--next", 6, "-o", folder)
-    rows = list(csv.DictReader((folder / "next.csv").read_text().splitlines()))
+    rows = rows_of(folder / "next.csv")
     with (tmp_path / "filled.csv").open("w") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
@@ -115,8 +116,7 @@ def test_show_says_the_same_as_judges(verdicts: Path, tmp_path: Path, capfd: Cap
 def test_what_cannot_be_is_said_in_a_sentence(
     verdicts: Path, tmp_path: Path, options: list[str], sentence: str, capfd: Capture
 ) -> None:
-    gold = tmp_path / "gold.csv"
-    gold.write_text("task,label\nq999,A\n")
+    gold = written(tmp_path / "gold.csv", "task,label\nq999,A\n")
     filled = [part.format(here=tmp_path, gold=gold) for part in options]
     assert run_in_process(["judges", str(verdicts), *filled]) == 2
     assert sentence in capfd.readouterr().err
@@ -135,6 +135,6 @@ def test_next_sends_items_of_a_panel_to_people(verdicts: Path, tmp_path: Path) -
     answers = ["--classes", "A,B", "--answers", "A,B,refusal"]
     command = ["next", str(tmp_path / "labels.csv"), "--gold", str(gold), "-n", "8", "-o", str(tmp_path / "ask.csv")]
     assert run_in_process([*command, *answers]) == 0
-    rows = list(csv.DictReader((tmp_path / "ask.csv").read_text().splitlines()))
+    rows = rows_of(tmp_path / "ask.csv")
     assert (len(rows), {row["worker"] for row in rows}) == (8, {"person"})
     assert not {row["task"] for row in rows} & {f"q{item}" for item in range(0, N, 4)}

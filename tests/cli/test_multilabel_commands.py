@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import Capture, json_of, output_of, refused, run
+from small_files import written
 
 FIRST = [(1, "ann", "dog|sea"), (1, "bob", "dog"), (1, "eve", "dog|sea")]
 ROWS = [*FIRST, (2, "ann", ""), (2, "bob", "sea"), (2, "eve", "")]
@@ -47,8 +48,7 @@ def test_what_questions_cannot_have_is_one_sentence(ticked: Path, capfd: Capture
     (tmp_path / "gold.csv").write_text("task,label\n1,dog\n")
     assert run("aggregate", ticked, "--gold", tmp_path / "gold.csv") == 2
     assert "got 'question' and 'answer'. Name them with --question-column, --answer-column." in capfd.readouterr().err
-    path = tmp_path / "bad.csv"
-    path.write_text("task,question,worker,answer\n1,dog,ann,perhaps\n")
+    path = written(tmp_path / "bad.csv", "task,question,worker,answer\n1,dog,ann,perhaps\n")
     error = refused(capfd, "check", path)
     assert "got 'perhaps'" in error
     assert "Traceback" not in error
@@ -80,7 +80,6 @@ def test_check_says_what_is_in_the_questions_under_any_name(ticked: Path, capfd:
     found = json_of(capfd, "check", ticked)
     assert (found["n_questions"], found["n_tasks"], found["answers"]) == (2, 2, {"no": 6, "yes": 6})
     assert "yes: dog 50.0%, sea 50.0%" in output_of(capfd, "check", ticked)
-    path = tmp_path / "tags.csv"
-    path.write_text("photo,who,tags\n1,ann,dog|sea\n1,bob,dog\n2,bob,\n")
+    path = written(tmp_path / "tags.csv", "photo,who,tags\n1,ann,dog|sea\n1,bob,dog\n2,bob,\n")
     names = ["--task-column", "photo", "--worker-column", "who", "--label-column", "tags"]
     assert json_of(capfd, "check", path, *names, "--multiple", "questions")["n_questions"] == 2

@@ -1,6 +1,5 @@
 """`train`, `predict`, `show` and `report` on files of questions, as a person runs them."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from commands import Capture, json_of, output_of, refused
 from commands import run as labelonce
 from pyarrow import parquet
+from small_files import rows_of
 
 import labelonce as lo
 
@@ -77,7 +77,7 @@ def test_a_run_on_questions_holds_labels_workers_model_and_record(folder: Path) 
 def test_predict_writes_a_column_per_question(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "predicted.csv"
     assert labelonce("predict", folder / "run", folder / "new.csv", "--proba", "-o", out) == 0
-    rows = list(csv.DictReader(out.read_text().splitlines()))
+    rows = rows_of(out)
     assert list(rows[0]) == ["task", *sorted(NAMES), *(f"probability_{name}" for name in sorted(NAMES))]
     assert all((row["dog"] == "yes") == (float(row["probability_dog"]) > 0.5) for row in rows)
     true = np.load(folder / "true.npy")[150:]
@@ -114,7 +114,7 @@ def test_texts_in_the_file_of_labels_train_heads(folder: Path, tmp_path: Path) -
     assert "text" in parquet.read_schema(run / "labels.parquet").names
     (tmp_path / "new.csv").write_text("text\nwaves and sand\na barking hound\n")
     assert labelonce("predict", run, tmp_path / "new.csv", "-o", out) == 0
-    rows = list(csv.DictReader(out.read_text().splitlines()))
+    rows = rows_of(out)
     assert [(row["sea"], row["dog"]) for row in rows] == [("yes", "no"), ("no", "yes")]
     assert (run / "report.html").exists()
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import Capture, json_of, refused, run
+from small_files import rows_of
 
 import labelonce as lo
 from labelonce._types import STRATEGIES
@@ -31,11 +32,6 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
         lines.append(f"t{task},spam,{'yes' if rng.random() < 0.5 else 'no'}")
     labels.write_text("\n".join(lines) + "\n")
     return labels, features
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open() as file:
-        return list(csv.DictReader(file))
 
 
 def test_it_writes_pairs_not_labelled_yet_and_leaves_the_spammer_out(files: tuple[Path, Path], tmp_path: Path) -> None:

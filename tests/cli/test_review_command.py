@@ -1,6 +1,5 @@
 """`labelonce review` and `labelonce report --gold`: from a run folder alone to a list, and to a measured report."""
 
-import csv
 import json
 import shutil
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from commands import Capture, json_of, output_of, refused
 from commands import run as labelonce
 from pyarrow import parquet
+from small_files import rows_of
 
 import labelonce as lo
 from labelonce import runs, simulate
@@ -37,11 +37,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert labelonce(*train) == 0
     (made / "labels.csv").rename(made / "moved.csv")
     return made
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_the_list_needs_nothing_but_the_folder(folder: Path, tmp_path: Path, capsys: Capture) -> None:

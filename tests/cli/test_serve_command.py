@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from commands import labelonce_cli
 from service_crowd import free_port
+from small_files import written
 
 from labelonce.service import Project
 from labelonce.service._store import Answer, Store
@@ -21,9 +22,7 @@ pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[servic
 
 @pytest.fixture
 def tasks(tmp_path: Path) -> Path:
-    path = tmp_path / "tasks.csv"
-    path.write_text("task,text\na,a dog\nb,a cat\n")
-    return path
+    return written(tmp_path / "tasks.csv", "task,text\na,a dog\nb,a cat\n")
 
 
 def test_a_project_is_made_and_served(tmp_path: Path, tasks: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from commands import Capture, json_of, output_of, refused
 from commands import run as labelonce
 from pyarrow import parquet
+from small_files import written
 
 import labelonce as lo
 from labelonce import runs, simulate
@@ -122,8 +123,7 @@ def test_texts_are_read_from_the_labels_and_predicted_by_name(folder: Path, tmp_
     assert json.loads(capfdbinary.readouterr().out)["features"] == {"kind": "text", "column": "text"}
     rows = [line.split(b",") for line in output_of(capfdbinary, "predict", run, folder / "texts.csv").splitlines()]
     assert [row[:2] for row in rows[1:]] == [[b"0", b'"cat"'], [b"1", b'"dog"']]
-    repeated = tmp_path / "repeated.csv"
-    repeated.write_text("task,text\n7,another cat\n7,another cat\n8,my dog\n")
+    repeated = written(tmp_path / "repeated.csv", "task,text\n7,another cat\n7,another cat\n8,my dog\n")
     assert labelonce("predict", run, repeated, "-o", tmp_path / "out.csv") == 0
     assert [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()[1:]] == ["7", "7", "8"]
 

@@ -17,6 +17,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
+from small_files import reloaded
 from torch import nn
 
 import labelonce as lo
@@ -58,8 +59,7 @@ def tasks(images: bool) -> tuple[Any, lo.Annotations]:
 def test_a_saved_network_predicts_the_same(name: str, tmp_path: Path) -> None:
     X, ann = tasks(images=not name.startswith("mlp"))
     clf = lo.MBEM(TorchLearner(NETWORKS[name], n_models=2, **FEW), rounds=1).fit(X, ann)
-    lo.save(clf, tmp_path / "model.skops")
-    again = lo.load(tmp_path / "model.skops")
+    again = reloaded(clf, tmp_path)
     assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
     assert_array_equal(again.posterior_, clf.posterior_)
     assert str(again.learner.get_params()["module_fn"]) == str(NETWORKS[name])
@@ -77,8 +77,7 @@ def test_loaded_in_the_middle_the_fit_goes_on_to_the_same_numbers(tmp_path: Path
     for number, clf in enumerate(lo.MBEM(learner, rounds=3).stages(X, ann)):
         if number == 0:  # the recipe is chosen, no network is fitted
             continue
-        lo.save(clf, tmp_path / "model.skops")
-        again = lo.load(tmp_path / "model.skops")
+        again = reloaded(clf, tmp_path)
         for _ in again.stages(X, ann, resume=True):
             pass
         assert_array_equal(again.posterior_, whole.posterior_)
@@ -100,8 +99,7 @@ def test_the_baseline_and_a_list_of_learners_are_saved_too(tmp_path: Path) -> No
 def test_a_learner_alone_is_saved(learner: Any, tmp_path: Path) -> None:
     X, _ = tasks(images=False)
     fitted = clone(learner).fit(X, np.eye(3)[np.arange(60) % 3])
-    lo.save(fitted, tmp_path / "model.skops")
-    again = lo.load(tmp_path / "model.skops")
+    again = reloaded(fitted, tmp_path)
     assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
     assert_array_equal(again.predict(X), fitted.predict(X))
     with pytest.raises(NotFittedError):
@@ -179,8 +177,7 @@ def test_a_model_trained_on_a_gpu_loads_without_one(tmp_path: Path) -> None:
     clf = lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=1).fit(X, ann)
     model: Any = clf.model_
     model.set_params(device="cuda:0")
-    lo.save(clf, tmp_path / "model.skops")
-    again = lo.load(tmp_path / "model.skops")
+    again = reloaded(clf, tmp_path)
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="device must be one that is here; got 'cuda:0'"):
             again.predict(X)

@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from skops.io import dumps
+from small_files import reloaded
 
 import labelonce as lo
 from labelonce import runs
@@ -43,8 +44,7 @@ def same(first: Any, second: Any) -> None:
 def test_an_aggregator_comes_back_whole(kind: type[Aggregator], tmp_path: Path) -> None:
     _, ann = named_crowd()
     fitted = kind().fit(ann)
-    lo.save(fitted, tmp_path / "model.skops")
-    again = lo.load(tmp_path / "model.skops")
+    again = reloaded(fitted, tmp_path)
     assert type(again) is kind
     assert str(again.get_params()) == str(fitted.get_params())
     same(fitted, again)
@@ -65,8 +65,7 @@ LEARNERS: dict[str, Any] = {
 def test_mbem_comes_back_whole_and_goes_on(name: str, tmp_path: Path) -> None:
     X, ann = named_crowd(1)
     fitted = lo.MBEM(LEARNERS[name](), rounds=1).fit(X, ann)
-    lo.save(fitted, tmp_path / "model.skops")
-    again = lo.load(tmp_path / "model.skops")
+    again = reloaded(fitted, tmp_path)
     same(fitted, again)
     assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
     assert_array_equal(again.worker_model_.skill_interval(), fitted.worker_model_.skill_interval())
@@ -96,8 +95,7 @@ def test_a_text_model_comes_back_whole(tmp_path: Path) -> None:
 def test_the_baselines_come_back_whole(make: Any, tmp_path: Path) -> None:
     X, ann = named_crowd()
     fitted = make(ann).fit(X, ann)
-    lo.save(fitted, tmp_path / "model.skops")
-    again = lo.load(tmp_path / "model.skops")
+    again = reloaded(fitted, tmp_path)
     assert_array_equal(again.predict(X), fitted.predict(X))
     if hasattr(fitted, "aggregator_"):
         same(fitted.aggregator_, again.aggregator_)
@@ -117,8 +115,7 @@ def test_a_learner_alone_comes_back_whole(name: str, tmp_path: Path) -> None:
     X, ann = named_crowd()
     learner, takes_annotations = ALONE[name]
     fitted = learner.fit(X, ann if takes_annotations else np.array(["a", "b", "c"], dtype=object)[X.argmax(axis=1)])
-    lo.save(fitted, tmp_path / "model.skops")
-    again = lo.load(tmp_path / "model.skops")
+    again = reloaded(fitted, tmp_path)
     assert type(again) is type(fitted)
     assert str(again.get_params()) == str(fitted.get_params())
     assert again.classes_.dtype == fitted.classes_.dtype

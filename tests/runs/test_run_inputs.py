@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
+from small_files import written
 
 import labelonce as lo
 from labelonce.formats._answers import Fields
@@ -56,8 +57,7 @@ def test_task_ids_in_text_follow_the_rule_of_the_labels_and_arrays_their_order_o
 
 
 def test_a_table_without_tasks_is_numbered_only_if_asked_for(tmp_path: Path) -> None:
-    path = tmp_path / "features.csv"
-    path.write_text("x,text\n1,a\n2,b\n")
+    path = written(tmp_path / "features.csv", "x,text\n1,a\n2,b\n")
     assert read_features(path, ignore=["text"], new=True).tasks.tolist() == [0, 1]
     message = r"features.csv: the table must have a column 'task'; got none among \['x', 'text'\].*task="
     with pytest.raises(ValueError, match=message):
@@ -86,11 +86,9 @@ def test_integers_that_no_float_holds_are_rounded(suffix: str, tmp_path: Path) -
 
 
 def test_missing_numbers_are_read_where_allowed_and_texts_keep_what_looks_missing(tmp_path: Path) -> None:
-    path = tmp_path / "features.csv"
-    path.write_text("task,x,y\na,,1\nb,2,NaN\n")
+    path = written(tmp_path / "features.csv", "task,x,y\na,,1\nb,2,NaN\n")
     assert np.isnan(read_features(path, missing=True).X).tolist() == [[True, False], [False, True]]
-    path = tmp_path / "texts.csv"
-    path.write_text('task,text\n1,007\n2,NA\n4,"two\nlines, and ""quotes"""\n')
+    path = written(tmp_path / "texts.csv", 'task,text\n1,007\n2,NA\n4,"two\nlines, and ""quotes"""\n')
     rows = read_texts(path, "text")
     assert rows.X == ["007", "NA", 'two\nlines, and "quotes"']
     assert (rows.tasks.tolist(), rows.columns) == ([1, 2, 4], ["text"])
@@ -99,8 +97,7 @@ def test_missing_numbers_are_read_where_allowed_and_texts_keep_what_looks_missin
 @pytest.mark.parametrize("new", [False, True])
 @pytest.mark.parametrize("blank", ["", '""', "  ", '" \n "'])
 def test_an_empty_text_is_named(tmp_path: Path, blank: str, new: bool) -> None:
-    path = tmp_path / "texts.csv"
-    path.write_text(f"task,text\n1,fine\n2,{blank}\n3,{blank}\n")
+    path = written(tmp_path / "texts.csv", f"task,text\n1,fine\n2,{blank}\n3,{blank}\n")
     with pytest.raises(ValueError, match=r"'text' must hold a text in every row; got .* at row 3 \(2 in total\)"):
         read_texts(path, "text", new=new)
 
@@ -132,8 +129,7 @@ def test_the_texts_of_a_tools_export_are_read(tmp_path: Path) -> None:
 
 
 def test_a_file_of_labels_has_one_text_a_task(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("task,worker,label,text\n2,a,0,two\n1,a,0,one\n2,b,1,two\n")
+    path = written(tmp_path / "labels.csv", "task,worker,label,text\n2,a,0,two\n1,a,0,one\n2,b,1,two\n")
     rows = read_texts(path, "text")
     assert (rows.tasks.tolist(), rows.X) == ([2, 1], ["two", "one"])
     path.write_text("task,worker,label,text\n2,a,0,two\n2,b,1,TWO\n")
@@ -156,8 +152,7 @@ def test_a_file_of_labels_has_one_text_a_task(tmp_path: Path) -> None:
     ],
 )
 def test_broken_features_are_told_in_a_sentence(text: str, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "features.csv"
-    path.write_text(text)
+    path = written(tmp_path / "features.csv", text)
     with pytest.raises(ValueError, match=r"^[^\n]+$") as told:
         read_features(path)
     assert message in str(told.value)
@@ -242,8 +237,7 @@ def test_a_closed_file_is_told(tmp_path: Path) -> None:
 
 
 def test_rows_are_joined_by_task_and_tasks_without_labels_stay(tmp_path: Path) -> None:
-    path = tmp_path / "features.csv"
-    path.write_text("task,x\nc,1\nb,2\na,3\n")
+    path = written(tmp_path / "features.csv", "task,x\nc,1\nb,2\na,3\n")
     rows = read_features(path)
     ann = align_rows(lo.Annotations.from_arrays(["a", "b"], ["w", "w"], [0, 1]), rows, path)
     assert ann.tasks.tolist() == ["c", "b", "a"]
@@ -258,7 +252,6 @@ def test_rows_are_joined_by_task_and_tasks_without_labels_stay(tmp_path: Path) -
     ],
 )
 def test_tasks_without_a_row_are_named(tasks: list[Any], error: type[Exception], message: str, tmp_path: Path) -> None:
-    path = tmp_path / "features.csv"
-    path.write_text("task,x\nb,2\na,3\n")
+    path = written(tmp_path / "features.csv", "task,x\nb,2\na,3\n")
     with pytest.raises(error, match=message):
         align_rows(lo.Annotations.from_arrays(tasks, ["w", "w"], [0, 1]), read_features(path), path)

@@ -12,6 +12,7 @@ from pyarrow import parquet
 from questions import crowd
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from small_files import reloaded
 
 import labelonce as lo
 from labelonce.learning import SoftmaxRegression
@@ -81,8 +82,7 @@ def test_every_multilabel_model_is_saved_without_pickle(name: str, tmp_path: Pat
     made, X = crowd(n_tasks=60, n_questions=3), np.random.default_rng(0).normal(size=(60, 3))
     model = models()[name]
     fitted = model.fit(X, made.annotations) if hasattr(model, "predict_proba") else model.fit(made.annotations)
-    lo.save(fitted, tmp_path / "model.skops")
-    loaded = lo.load(tmp_path / "model.skops")
+    loaded = reloaded(fitted, tmp_path)
     assert_array_equal(loaded.posterior_, fitted.posterior_)
     assert loaded.to_frame() == fitted.to_frame()
     assert loaded.workers_to_frame() == fitted.workers_to_frame()

@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
-from service_projects import BOXES, Client, boxes_project, given, kept, newest, serving, text_project
+from service_projects import BOXES, Client, boxes_project, fitted_now, given, kept, serving, text_project
 
 import labelonce as lo
 from labelonce import multilabel, runs
 from labelonce.service import LabelStudio, Project, create_app
-from labelonce.service import _fit as fits
 from labelonce.service._boxes import stored, ticked
 from labelonce.service._live_boxes import LiveBoxes
 from labelonce.service._settings import Settings
@@ -105,8 +104,7 @@ def walks(folder: Path, learn_from: str) -> tuple[Project, Any]:
 @pytest.mark.parametrize("learn_from", ["features", "nothing"])
 def test_a_fit_finds_the_labels_and_the_workers(tmp_path: Path, learn_from: str) -> None:
     project, y = walks(tmp_path, learn_from)
-    assert fits.main(project.folder) == 0
-    found = newest(project)
+    found = fitted_now(project)
     right = np.mean(found.fit.posterior.argmax(axis=1) == y.ravel())
     assert right > 0.9
     skill = {worker: row["skill"] for worker, row in found.about["workers"].items()}
@@ -126,8 +124,7 @@ def test_a_fit_finds_the_labels_and_the_workers(tmp_path: Path, learn_from: str)
 def test_a_fit_that_is_taken_over_while_answers_arrive_and_go_is_believed_as_at_a_start(tmp_path: Path) -> None:
     project, _ = walks(tmp_path, "nothing")
     first = kept(project)
-    assert fits.main(project.folder) == 0
-    found = newest(project)
+    found = fitted_now(project)
     later = answered(10_001, "w9", "7", "dog"), answered(10_002, "w8", "7", "sea"), answered(10_003, "w0", "300", "sea")
     live = LiveBoxes(project, first, None)
     live.take(later[0])

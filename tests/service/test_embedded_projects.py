@@ -9,6 +9,7 @@ from commands import run_in_process
 from PIL import Image
 from pyarrow import parquet
 from service_projects import given, newest
+from small_files import written
 
 from labelonce import runs
 from labelonce.embed import _embed
@@ -108,8 +109,7 @@ def test_images_are_numbers_of_the_model_and_unreadable_ones_teach_nothing(
 
 
 def test_a_project_without_a_model_says_so_in_its_settings(tmp_path: Path) -> None:
-    tasks = tmp_path / "tasks.csv"
-    tasks.write_text("task,text\na,one\nb,two\n")
+    tasks = written(tmp_path / "tasks.csv", "task,text\na,one\nb,two\n")
     assert Project.make(tmp_path / "plain", tasks, ["yes", "no"], text="text").settings.embed == ""
     assert Project.make(tmp_path / "none", tasks, ["yes", "no"], text="text", embed="none").settings.embed == ""
     with pytest.raises(ValueError, match="embed must go with texts or images; got 'x/y' for nothing"):

@@ -18,7 +18,7 @@ import pytest
 from commands import Patch
 from numpy.testing import assert_allclose
 from service_crowd import Server
-from service_projects import given, kept, newest, text_project
+from service_projects import fitted_now, given, kept, newest, text_project
 from sklearn.datasets import load_digits
 
 import labelonce as lo
@@ -146,8 +146,7 @@ def test_texts_without_a_model_are_aggregated(tmp_path: Path) -> None:
     project = text_project(tmp_path)
     assert fits.main(project.folder) == fits.TOO_FEW
     given(project, [Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
-    assert fits.main(project.folder) == 0
-    found = newest(project)
+    found = fitted_now(project)
     assert found.fit.posterior[:4].argmax(axis=1).tolist() == [1, 1, 0, 0]
 
 
@@ -175,8 +174,7 @@ def test_an_image_that_can_no_longer_be_read_is_left_out_of_fits(tmp_path: Path)
     (project.folder / "images" / "07.png").write_bytes(b"")
     (project.folder / "images" / "08.png").unlink()
     given(project, [Answer(f"w{i % 3}", f"{i}", f"{i:02d}.png", ("dark", "light")[i % 2]) for i in range(40)])
-    assert fits.main(project.folder) == 0
-    found = newest(project)
+    found = fitted_now(project)
     assert found.about["unreadable"] == ["07.png", "08.png"]
     assert (found.about["labels"], len(found.fit.posterior)) == (38, 40)
     live = Live(project, kept(project), found)

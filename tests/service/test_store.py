@@ -4,9 +4,9 @@ import shutil
 import signal
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +26,28 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return database
 
 
-def opened(url: str) -> Any:
-    if "://" not in url:
-        return Store(url)
-    from labelonce.service._postgres import SharedStore
-
-    return SharedStore(url)
+Opened = Callable[[str], Any]
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    found = opened(url)
-    yield found
-    found.close()
+def opened() -> Iterator[Opened]:
+    """Return what opens a store, which is closed at the end."""
+    with ExitStack() as stack:
+
+        def open_store(url: str) -> Any:
+            if "://" not in url:
+                return stack.enter_context(closing(Store(url)))
+            from labelonce.service._postgres import SharedStore
+
+            return stack.enter_context(closing(SharedStore(url)))
+
+        yield open_store
+
+
+@pytest.fixture
+def store(url: str, opened: Opened) -> Store:
+    found: Store = opened(url)
+    return found
 
 
 ANSWER = Answer("ann", "key 1", "t1", "cat", seconds=1.5)
@@ -121,39 +130,36 @@ def test_a_damaged_file_is_one_sentence_with_the_way_out(tmp_path: Path, damage:
         Store(str(path)).answers()
 
 
-def test_a_file_that_another_process_has_locked_is_one_sentence(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_file_that_another_process_has_locked_is_one_sentence(
+    tmp_path: Path, monkeypatch: Patch, opened: Opened
+) -> None:
     monkeypatch.setattr(stores, "_BUSY_SECONDS", 0)
     path = tmp_path / "annotations.db"
-    store, other = Store(str(path)), sqlite3.connect(path)
-    other.execute("BEGIN IMMEDIATE")
-    assert store.prepare([ANSWER]) is None
-    with pytest.raises(DatabaseTrouble, match=r"got: database is locked\. Close the program"):
-        store.write([ANSWER])
-    other.rollback()
-    assert store.write([ANSWER])[0].changed
-    store.close()
-    other.close()
+    store = opened(str(path))
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert store.prepare([ANSWER]) is None
+        with pytest.raises(DatabaseTrouble, match=r"got: database is locked\. Close the program"):
+            store.write([ANSWER])
+        other.rollback()
+        assert store.write([ANSWER])[0].changed
 
 
-def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "annotations.db"))
-    store.write([ANSWER])
+def test_only_its_owner_may_read_the_file(tmp_path: Path, opened: Opened) -> None:
+    opened(str(tmp_path / "annotations.db")).write([ANSWER])
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
-    store.close()
 
 
-def test_a_backup_holds_what_was_acknowledged_while_it_is_written(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "annotations.db"))
-    store.write([ANSWER])
+def test_a_backup_holds_what_was_acknowledged_while_it_is_written(tmp_path: Path, opened: Opened) -> None:
+    opened(str(tmp_path / "annotations.db")).write([ANSWER])
     Store(str(tmp_path / "annotations.db")).backup(tmp_path / "copy.db")
     shutil.copyfile(tmp_path / "annotations.db", tmp_path / "plain.db")  # what a plain copy holds: nothing
     assert [row.task for row in Store(str(tmp_path / "copy.db")).answers()] == ["t1"]
     assert sqlite3.connect(tmp_path / "plain.db").execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
     assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
-    store.close()
 
 
-def test_a_lost_connection_is_opened_again_and_nothing_is_written_twice(database: str) -> None:
+def test_a_lost_connection_is_opened_again_and_nothing_is_written_twice(database: str, opened: Opened) -> None:
     import psycopg
 
     store = opened(database)
@@ -164,18 +170,15 @@ def test_a_lost_connection_is_opened_again_and_nothing_is_written_twice(database
             other.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
         assert not ask()
     assert [row.worker for row in store.answers()] == ["ann"]
-    store.close()
 
 
 @pytest.fixture
-def pair(database: str) -> Iterator[tuple[Any, Any]]:
+def pair(database: str, opened: Opened) -> tuple[Any, Any]:
     one, other = opened(database), opened(database)
     for store in (one, other):
         store.join("pets")
         store.begin()
-    yield one, other
-    one.close()
-    other.close()
+    return one, other
 
 
 def test_what_one_service_writes_another_hears_once(pair: tuple[Any, Any]) -> None:
@@ -225,11 +228,10 @@ def test_undo_leases_the_task_again_unless_somebody_else_has_it(pair: tuple[Any,
     assert [lease.worker for lease in other.turn([Undo("ann", kept.row.id)])[1].leases] == []
 
 
-def test_services_of_another_project_are_refused(pair: tuple[Any, Any], database: str) -> None:
+def test_services_of_another_project_are_refused(pair: tuple[Any, Any], database: str, opened: Opened) -> None:
     stranger = opened(database)
     with pytest.raises(DatabaseTrouble, match="must be served for one project; got other tasks or classes"):
         stranger.join("walks")
-    stranger.close()
     for store in pair:
         store.close()
     while True:  # the server notices in a moment that nobody else is there
@@ -239,10 +241,9 @@ def test_services_of_another_project_are_refused(pair: tuple[Any, Any], database
             time.sleep(0.05)
         else:
             break
-    stranger.close()
 
 
-def test_a_lock_is_taken_again_after_the_server_was_away(postgres: Postgres) -> None:
+def test_a_lock_is_taken_again_after_the_server_was_away(postgres: Postgres, opened: Opened) -> None:
     one, other = opened(postgres.empty()), opened(postgres.url)
     assert (one.lock("fit"), other.lock("fit"), other.is_locked("fit")) == (True, False, True)
     postgres.stop(signal.SIGQUIT)
@@ -253,11 +254,9 @@ def test_a_lock_is_taken_again_after_the_server_was_away(postgres: Postgres) -> 
     assert (other.lock("fit"), one.lock("fit")) == (False, True)
     one.unlock("fit")
     assert other.lock("fit")
-    one.close()
-    other.close()
 
 
-def test_a_service_begins_while_somebody_reads_everything(database: str, postgres: Postgres) -> None:
+def test_a_service_begins_while_somebody_reads_everything(database: str, postgres: Postgres, opened: Opened) -> None:
     opened(database).close()
     with psycopg_connection(postgres) as reader, reader.transaction():
         reader.execute("SELECT * FROM answers")
@@ -266,25 +265,24 @@ def test_a_service_begins_while_somebody_reads_everything(database: str, postgre
         assert time.monotonic() - began < 5
 
 
-def test_a_server_that_takes_nothing_is_one_sentence(postgres: Postgres) -> None:
+def test_a_server_that_takes_nothing_is_one_sentence(postgres: Postgres, opened: Opened) -> None:
     database = postgres.empty()
     opened(database).close()
     read_only = f"{database}?options=-cdefault_transaction_read_only%3Don"
-    with closing(opened(read_only)) as store, pytest.raises(DatabaseTrouble, match="INSERT in a read-only transaction"):
-        store.write([ANSWER])
+    with pytest.raises(DatabaseTrouble, match="INSERT in a read-only transaction"):
+        opened(read_only).write([ANSWER])
     with psycopg_connection(postgres) as connection:
         connection.execute("DROP TABLE leases")
         connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
-    with closing(opened(database)) as store, pytest.raises(DatabaseTrouble, match='"leases" does not exist'):
-        store.write([ANSWER])
+    with pytest.raises(DatabaseTrouble, match='"leases" does not exist'):
+        opened(database).write([ANSWER])
     with pytest.raises(ValueError, match="must be encoded in UTF8; got LATIN1"):
         opened(database.replace("/postgres", "/latin"))
 
 
-def test_many_services_may_make_the_tables_at_once(database: str) -> None:
+def test_many_services_may_make_the_tables_at_once(database: str, opened: Opened) -> None:
     with ThreadPoolExecutor(8) as pool:
-        for store in pool.map(opened, [database] * 8):
-            store.close()
+        assert len(list(pool.map(opened, [database] * 8))) == 8
 
 
 def test_the_first_of_two_fits_with_one_number_stays(pair: tuple[Any, Any]) -> None:
@@ -296,7 +294,9 @@ def test_the_first_of_two_fits_with_one_number_stays(pair: tuple[Any, Any]) -> N
     assert (other.fit(5), other.fit(1), other.look().fit) == ((b"belief", b"rows"), (None, None), 5)
 
 
-def test_a_service_that_missed_a_change_of_the_project_writes_nothing(database: str, postgres: Postgres) -> None:
+def test_a_service_that_missed_a_change_of_the_project_writes_nothing(
+    database: str, postgres: Postgres, opened: Opened
+) -> None:
     late = opened(database)
     late.join("pets")
     with closing(opened(database)) as other, psycopg_connection(postgres) as connection:
@@ -309,7 +309,6 @@ def test_a_service_that_missed_a_change_of_the_project_writes_nothing(database: 
         with pytest.raises(DatabaseTrouble, match="got other tasks or classes"):
             late.write([ANSWER])
         assert other.answers() == []
-    late.close()
 
 
 @contextmanager
