@@ -39,11 +39,6 @@ class LabelledDigits:
     annotations: Annotations
     confusion: Floats
 
-    @property
-    def truth(self) -> Floats:
-        """Every worker's chance of being right."""
-        return np.asarray(self.confusion.diagonal(axis1=1, axis2=2).mean(axis=1))
-
 
 def run_demo(seed: int, folder: Path) -> None:
     """Write the crowd's files, train on them as `labelonce train` does, and print what each method learned."""
@@ -116,7 +111,8 @@ def _print_methods(crowd: LabelledDigits, clf: MBEM) -> None:
     class takes over all tasks, since no two workers share one; that would be a straw man.
     """
     X, ann = crowd.pixels[:N_TRAIN], crowd.annotations
-    learner = _best_for_the_vote(X, ann)
+    votes = MajorityVote().fit(ann).labels_  # whose cross-validation chooses the penalty, without gold either
+    learner = max(default_learner(X), key=lambda one: cross_val_score(one, X, votes, cv=3).mean())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RedundancyWarning)  # that Dawid-Skene gains nothing here is what the demo shows
         models: dict[str, Any] = {
@@ -137,13 +133,6 @@ def _print_methods(crowd: LabelledDigits, clf: MBEM) -> None:
     )
 
 
-def _best_for_the_vote(X: Floats, annotations: Annotations) -> Any:
-    """Return the learner whose penalty cross-validation on the votes prefers; it needs no gold either."""
-    choices = default_learner(X)
-    votes = MajorityVote().fit(annotations).labels_
-    return max(choices, key=lambda learner: cross_val_score(learner, X, votes, cv=3).mean())
-
-
 def _print_workers(crowd: LabelledDigits, clf: MBEM) -> None:
     right = float((clf.labels_ == crowd.y_true[:N_TRAIN]).mean())
     estimate = clf.estimated_accuracy_
@@ -152,7 +141,8 @@ def _print_workers(crowd: LabelledDigits, clf: MBEM) -> None:
         f"({estimate.low:.0%} to {estimate.high:.0%});\nin truth, which it never saw, {right:.1%} are."
     )
     found = clf.workers_to_frame().to_pylist()
-    truth = dict(zip(crowd.annotations.workers.tolist(), crowd.truth.tolist(), strict=True))
+    skill = crowd.confusion.diagonal(axis1=1, axis2=2).mean(axis=1)
+    truth = dict(zip(crowd.annotations.workers.tolist(), skill.tolist(), strict=True))
     rows = [[*worker_row(row)[:4], f"{truth[row['worker']]:.2f}"] for row in (*found[:3], *found[-3:])]
     columns = ["worker", "labels", "estimated skill", "90 % interval", "true skill"]
     print_table("The best and the worst workers, as MBEM estimates them", columns, rows)
@@ -165,7 +155,8 @@ def _print_next(folder: Path) -> None:
     run = folder / RUN
     report = RunFolder(run).file("report.html")
     where = report.resolve().as_uri() if report.exists() else "not written; it needs pip install 'labelonce[report]'"
-    labelonce = _command()
+    called = Path(sys.argv[0])  # which is shown if its name alone is not on the path
+    labelonce = str(called) if called.name == "labelonce" and which("labelonce") is None else "labelonce"
     print_plain(
         f"\nThe report: {where}\n\nNext:\n"
         f"  {labelonce} show {run}\n"
@@ -174,9 +165,3 @@ def _print_next(folder: Path) -> None:
         f"  {labelonce} train {folder / LABELS} --features {folder / PIXELS} -o my-run   # what this demo did\n"
         f"With labels of your own, begin with: {labelonce} check labels.csv"
     )
-
-
-def _command() -> str:
-    """Return the command as it was called, if its name alone is not on the path."""
-    called = Path(sys.argv[0])
-    return str(called) if called.name == "labelonce" and which("labelonce") is None else "labelonce"

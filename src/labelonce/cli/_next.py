@@ -40,6 +40,8 @@ from labelonce.runs import (
     settled,
 )
 
+Pairs = list[tuple[Any, Any]]  # of a task and a worker
+
 _HOW = {
     "mturk": "the column worker says who is asked: publish a batch for each worker, with a qualification of its own",
     "toloka": "Toloka chooses the workers: set the overlap of the pool, or restrict it by a skill",
@@ -96,10 +98,9 @@ def run_next(
         limits = Limits(max_labels=max_labels)
         router = _router(known, strategy=strategy_of(strategy, {}), limits=limits, random_state=seed)
     fitted, n_labels = known.fitted or router.model_, router.state.n_labels
-    wanted = (
-        wanted_overlap(fitted, int((n_labels > 0).sum()), int((n_labels > 1).sum())) if overlap is None else overlap
-    )
-    second = _second_labels(router, min(n, wanted), each, seed)
+    if overlap is None:
+        overlap = wanted_overlap(fitted, int((n_labels > 0).sum()), int((n_labels > 1).sum()))
+    second = _second_labels(router, min(n, overlap), each, seed)
     batch = second + _first_labels(router, n - len(second), each, second)
     found = pa.table({name: [pair[place] for pair in batch] for place, name in enumerate(("task", "worker"))})
     if output is not None and target is not None:
@@ -123,10 +124,8 @@ def _of_run(folder: Path, given: dict[str, Any], gold: Path | None) -> _KnownLab
     fitted: MBEM = load(RunFolder(folder).file("model.skops"))
     known = gold or (options.gold and Path(options.gold))
     codes = choose_gold([], known, fitted.annotations_, **options.source)
-    table = options.features and Path(options.features)
-    return _KnownLabels(
-        find_files(options.label_files), fitted.annotations_, codes, fitted, options.task, table or None
-    )
+    files, table = find_files(options.label_files), Path(options.features) if options.features else None
+    return _KnownLabels(files, fitted.annotations_, codes, fitted, options.task, table)
 
 
 def _of_labels(options: Options, progress: Progress) -> _KnownLabels:
@@ -138,10 +137,9 @@ def _of_labels(options: Options, progress: Progress) -> _KnownLabels:
         annotations = read_labels(files, options.source)
         gold = choose_gold(files, options.gold and Path(options.gold), annotations, **options.source)
         return _KnownLabels(files, annotations, gold, None, options.task)
-    found = read_inputs(options)
+    found, table = read_inputs(options), Path(options.features) if options.features else None
     fitted = fitted_to(options, found, progress)
-    table = options.features and Path(options.features)
-    return _KnownLabels(files, found.annotations, found.gold, fitted, options.task, table or None)
+    return _KnownLabels(files, found.annotations, found.gold, fitted, options.task, table)
 
 
 def _router(known: _KnownLabels, **terms: Any) -> Router:
@@ -158,12 +156,12 @@ def _router(known: _KnownLabels, **terms: Any) -> Router:
     return router
 
 
-def _second_labels(router: Router, n: int, each: int | None, seed: int) -> list[tuple[Any, Any]]:
+def _second_labels(router: Router, n: int, each: int | None, seed: int) -> Pairs:
     """Return random tasks with one label, each with another worker; workers take turns, whatever their skill."""
     rng, most = np.random.default_rng(seed), inf if each is None else each
     once = router.tasks[router.open & (router.state.n_labels == 1)]
     turn, given = cycle(rng.permutation(len(router.workers)).tolist()), dict.fromkeys(range(len(router.workers)), 0)
-    found: list[tuple[Any, Any]] = []
+    found: Pairs = []
     for task in rng.permutation(once).tolist():
         free = (next(turn) for _ in given)
         worker = next((one for one in free if given[one] < most and router.is_free(task, router.workers[one])), None)
@@ -175,16 +173,14 @@ def _second_labels(router: Router, n: int, each: int | None, seed: int) -> list[
     return found
 
 
-def _first_labels(router: Router, n: int, each: int | None, before: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+def _first_labels(router: Router, n: int, each: int | None, before: Pairs) -> Pairs:
     """Return the strategy's assignments, within the remaining capacity of every worker."""
     had = [worker for _, worker in before]
     left = None if each is None else each - max(map(had.count, set(had)), default=0)
     return [] if n == 0 or left == 0 else router.next_batch(n, each=left)
 
 
-def _shown(
-    batch: list[tuple[Any, Any]], table: Path | None, labels: Sequence[File], task: str | None
-) -> dict[Any, Any]:
+def _shown(batch: Pairs, table: Path | None, labels: Sequence[File], task: str | None) -> dict[Any, Any]:
     """Return the fields that a tool shows for each task: those of the export, else of a table, else the id."""
     found: dict[Any, Any] = {}
     for one in labels:
@@ -216,20 +212,13 @@ def _next_of_panel(known: _KnownLabels, *, n: int, seed: int, output: Path | Non
 
 
 def _report(
-    router: Router,
-    fitted: Any,
-    batch: list[tuple[Any, Any]],
-    n: int,
-    *,
-    n_second: int,
-    output: Path | None,
-    as_json: bool,
+    router: Router, fitted: Any, batch: Pairs, n: int, *, n_second: int, output: Path | None, as_json: bool
 ) -> None:
     asked, right = len({worker for _, worker in batch}), fitted.estimated_accuracy_
     if as_json:
         found: dict[str, Any] = {"assignments": len(batch), "second_labels": n_second, "workers_asked": asked}
         found |= {"workers": len(router.workers), "estimated_accuracy": vars(right), "settled": len(router.settled)}
-        pairs = [{"task": task, "worker": worker} for task, worker in _plain(batch)]
+        pairs = [{"task": task if isinstance(task, str) else int(task), "worker": worker} for task, worker in batch]
         print_json(found | {"output": output and str(output)} | ({} if output else {"next": pairs}))
         return
     print_status(f"{len(batch)} labels to ask for, of {asked} of {len(router.workers)} workers")
@@ -246,8 +235,3 @@ def _report(
         )
     if len(batch) < n:
         print_note(f"fewer than the {n} labels asked for: no worker has an open task left, or --each is too small")
-
-
-def _plain(batch: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Return the pairs with ids that JSON knows."""
-    return [(task if isinstance(task, str) else int(task), worker) for task, worker in batch]

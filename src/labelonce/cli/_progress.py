@@ -26,6 +26,7 @@ class Stage(NamedTuple):
     alike: bool = True
 
 
+_SIMULATING = "simulating your problem with small fits (--fits 0 to leave it out)"
 STAGES = {
     "embedding": Stage("Encoding", "encoding with the pretrained model", "encoded {done} of {total}"),
     "choosing": Stage("Choosing a recipe", "choosing a recipe", "choosing: {done} of at most {total} fits"),
@@ -34,11 +35,7 @@ STAGES = {
     "confidence": Stage("Confidence", "fitting out-of-fold models, for the confidence"),
     "writing": Stage("Writing", "writing the run folder"),
     "comparing": Stage("Comparing methods", "comparing methods", "{done} of {total} methods", alike=False),
-    "simulating": Stage(
-        "Simulating your problem",
-        "simulating your problem with small fits (--fits 0 to leave it out)",
-        "{done} of {total} fits",
-    ),
+    "simulating": Stage("Simulating your problem", _SIMULATING, "{done} of {total} fits"),
 }
 
 

@@ -10,18 +10,8 @@ from labelonce.cli._progress import shown_progress
 from labelonce.service import FILE, LabelStudio, Project, check_url, encode_tasks, project_from, serve
 
 _SHOWN = 20  # files that were left out
-_OF_NEW = {  # options that a project which is there has in its file
-    "title": "--title",
-    "text": "--text",
-    "image": "--image",
-    "embed": "--embed",
-    "multilabel": "--multilabel",
-    "guide": "--instructions",
-    "known": "--known",
-    "feedback": "--feedback",
-    "overlap": "--overlap",
-    "goal": "--goal",
-}
+# Options that a project which is there has in its file
+_OF_NEW = ("title", "text", "image", "embed", "multilabel", "guide", "known", "feedback", "overlap", "goal")
 _NAMED = 3  # tasks
 
 
@@ -84,8 +74,8 @@ def _project_of(
 ) -> Project:
     """Return the project in a folder, made if there is none; options without effect are an error."""
     is_new = not (folder / FILE).exists()
-    asked = {"--tasks": tasks, "--classes": classes} | {said: options[name] for name, said in _OF_NEW.items()}
-    given = [option for option, value in asked.items() if value]
+    asked = {"tasks": tasks, "classes": classes} | {name: options[name] for name in _OF_NEW}
+    given = ["--instructions" if name == "guide" else f"--{name}" for name, value in asked.items() if value]
     if is_new and tool is not None:
         if extra := [option for option in given if option not in ("--title", "--embed")]:
             raise ValueError(f"{extra[0]} must be left out with --label-studio, whose project says it; got both.")

@@ -89,14 +89,8 @@ def _say_what_is_in(output: Path, *, as_json: bool) -> None:
     from labelonce.sharded import open_shards
 
     shards = open_shards(output)
-    found = {
-        "annotations": shards.n_annotations,
-        "tasks": shards.n_labelled,
-        "workers": len(shards.workers),
-        "classes": shards.classes.tolist(),
-        "blocks": shards.n_blocks,
-        "output": str(output),
-    }
+    found = {"annotations": shards.n_annotations, "tasks": shards.n_labelled, "workers": len(shards.workers)}
+    found |= {"classes": shards.classes.tolist(), "blocks": shards.n_blocks, "output": str(output)}
     if as_json:
         print_json(found)
     else:

@@ -126,42 +126,28 @@ def _vectors(
     kind: str,
     progress: Progress | None,
 ) -> Floats:
-    """Return one vector per key; of equal keys and of those in the cache nothing is encoded again."""
-    row_of = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
-    with opened(fingerprint(folder)) as cache:
-        known = cache.get(list(row_of))
-        missing = sorted((row for key, row in row_of.items() if key not in known), key=lambda row: (lengths[row], row))
-        if missing:
-            known |= _encoded(missing, keys, load, encoder(), cache, _BATCHES[kind], progress or (lambda *_: None))
-    return np.stack([np.frombuffer(known[key], dtype=np.float32) for key in keys])
-
-
-def _encoded(
-    rows: list[int],
-    keys: list[bytes],
-    load: Callable[[int], Any],
-    encode: Encoder,
-    cache: Cache,
-    size: int,
-    progress: Progress,
-) -> dict[bytes, bytes]:
-    """Return the vectors of some rows, and keep those of every batch when it is done.
+    """Return one vector per key; of equal keys and of those in the cache nothing is encoded again.
 
     A batch has rows of about one length; the batches are shuffled, so that the time left can be told.
     """
-    starts = np.random.default_rng(0).permutation(np.arange(0, len(rows), size)).tolist()
-    found: dict[bytes, bytes] = {}
-    progress("embedding", 0, len(rows))
-    for start in starts:
-        batch = rows[start : start + size]
-        vectors = np.ascontiguousarray(encode([load(row) for row in batch]), dtype=np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(batch) or not np.isfinite(vectors).all():
-            raise ValueError(f"the model must give one vector of finite numbers each; got shape {vectors.shape}.")
-        made = {keys[row]: vector.tobytes() for row, vector in zip(batch, vectors, strict=True)}
-        cache.put(made.items())
-        found |= made
-        progress("embedding", len(found), len(rows))
-    return found
+    row_of = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+    tell, size = progress or (lambda *_: None), _BATCHES[kind]
+    with opened(fingerprint(folder)) as cache:
+        known = cache.get(list(row_of))
+        rows = sorted((row for key, row in row_of.items() if key not in known), key=lambda row: (lengths[row], row))
+        if rows:
+            encode, n_known = encoder(), len(known)
+            tell("embedding", 0, len(rows))
+        for start in np.random.default_rng(0).permutation(np.arange(0, len(rows), size)).tolist():
+            batch = rows[start : start + size]
+            vectors = np.ascontiguousarray(encode([load(row) for row in batch]), dtype=np.float32)
+            if vectors.ndim != 2 or len(vectors) != len(batch) or not np.isfinite(vectors).all():
+                raise ValueError(f"the model must give one vector of finite numbers each; got shape {vectors.shape}.")
+            made = {keys[row]: vector.tobytes() for row, vector in zip(batch, vectors, strict=True)}
+            cache.put(made.items())
+            known |= made
+            tell("embedding", len(known) - n_known, len(rows))
+    return np.stack([np.frombuffer(known[key], dtype=np.float32) for key in keys])
 
 
 def _listed(given: Any) -> tuple[Ids, list[Any]]:

@@ -91,8 +91,6 @@ def judged_without(facts: Facts, mask: Mask, lean: float) -> Floats:
     belief = facts.belief[mask]
     chance = facts.counts.column_without(part.worker, part.label, belief[part.task], lean)
     change = floored_log(chance) - floored_log(facts.belief_confusion[part.worker, :, part.label])
-    per_task = sparse.csr_array(
-        (np.ones(len(part)), (part.task, np.arange(len(part)))), shape=(part.n_tasks, len(part))
-    )
-    log_joint = floored_log(belief) + per_task @ change
+    at, shape = (part.task, np.arange(len(part))), (part.n_tasks, len(part))
+    log_joint = floored_log(belief) + sparse.csr_array((np.ones(len(part)), at), shape=shape) @ change
     return np.asarray(np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)))

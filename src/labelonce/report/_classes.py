@@ -42,18 +42,10 @@ def class_figures(posterior: Floats, labels: Codes) -> list[ClassFigures]:
         own, total = chance[labels == k], max(float(chance.sum()), 1e-300)
         descending = np.cumsum(-np.sort(-chance))
         best = float((2 * descending / (np.arange(1, len(chance) + 1) + total)).max())
-        share = float(chance.mean())
-        rare = share < RARE
-        found.append(
-            ClassFigures(
-                share=share,
-                precision=float(own.mean()) if len(own) else 0.0,
-                recall=float(own.sum()) / total,
-                average_precision=expected_average_precision(chance),
-                threshold=best / 2 if rare else None,
-                f1=best if rare else None,
-            )
-        )
+        share, precision = float(chance.mean()), float(own.mean()) if len(own) else 0.0
+        threshold, f1 = (best / 2, best) if share < RARE else (None, None)
+        recall, average = float(own.sum()) / total, expected_average_precision(chance)
+        found.append(ClassFigures(share, precision, recall, average, threshold, f1))
     return found
 
 
@@ -121,10 +113,8 @@ def without_label(posterior: Floats, confusion: Floats, label: Codes) -> Floats:
 
 
 def _calibration(promised: Floats, came: Any, *, against_gold: bool) -> Calibration:
-    place = np.minimum((promised * _BINS).astype(int), _BINS - 1)
-    n, total, hits = (
-        np.bincount(place, weights=weight, minlength=_BINS) for weight in (None, promised, came.astype(float))
-    )
+    place, weights = np.minimum((promised * _BINS).astype(int), _BINS - 1), (None, promised, came.astype(float))
+    n, total, hits = (np.bincount(place, weights=weight, minlength=_BINS) for weight in weights)
     bins = [
         {"n": int(n[i]), "promised": total[i] / n[i], "came": hits[i] / n[i], "low": i / _BINS, "high": (i + 1) / _BINS}
         for i in np.flatnonzero(n)

@@ -50,13 +50,13 @@ class Counts:
         size = np.maximum(self.counts.sum(axis=2)[worker] - posterior, 0) + lean
         return np.asarray((np.maximum(self.counts[worker, :, label] - posterior, 0) + lean * one_coin) / size)
 
-    def confusion_without(self, worker: Codes, label: Codes, posterior: Floats, lean: float = LEAN) -> Floats:
+    def confusion_without(self, worker: Codes, label: Codes, posterior: Floats) -> Floats:
         """Return the worker's whole matrix without this annotation, shape (n, n_classes, n_classes)."""
         rows, n_classes = np.arange(len(label)), posterior.shape[1]
         skill = self.skill_without(worker, label, posterior)[:, None, None]
         evidence = self.counts[worker]
         evidence[rows, :, label] = np.maximum(evidence[rows, :, label] - posterior, 0)
-        evidence += lean * np.where(np.eye(n_classes, dtype=bool), skill, (1 - skill) / (n_classes - 1))
+        evidence += LEAN * np.where(np.eye(n_classes, dtype=bool), skill, (1 - skill) / (n_classes - 1))
         return np.asarray(evidence / evidence.sum(axis=2, keepdims=True))
 
 

@@ -76,11 +76,8 @@ def _estimate(one: Any) -> dict[str, float] | None:
 
 def _checks(panel: JudgePanel, **wanted: float | None) -> dict[str, Any]:
     """Return how many items to check to reach what is wanted, by its name."""
-    return {
-        name: {name: value} | (_estimate(panel.checks_needed(**{name: value})) or {})
-        for name, value in wanted.items()
-        if value is not None
-    }
+    known = {name: {name: value} for name, value in wanted.items() if value is not None}
+    return {name: one | (_estimate(panel.checks_needed(**one)) or {}) for name, one in known.items()}
 
 
 def _judges(panel: JudgePanel, annotations: Annotations) -> list[dict[str, Any]]:

@@ -158,10 +158,9 @@ def question_context(
     facts: QuestionFacts, gold: Any, *, texts: Any, images: Any, run: list[tuple[str, str]]
 ) -> dict[str, Any]:
     """Return everything that the template of questions shows."""
-    ann = facts.annotations
+    ann, fitted, workers = facts.annotations, facts.fitted, _worker_rows(facts)
     known = np.full(len(ann.pair_start), -1.0) if gold is None else pair_gold(gold, ann)
-    fitted = facts.fitted
-    workers = _worker_rows(facts)
+    n_tasks, n_workers = len(np.unique(ann.task)), len(np.unique(ann.worker))
     asked = np.flatnonzero(np.bincount(ann.question, minlength=ann.n_questions))
     questions = _question_rows(facts, known)
     order = [row["code"] for row in questions if row["code"] in set(asked.tolist())][:MOST_DETAILS]
@@ -170,20 +169,14 @@ def question_context(
         "method": type(fitted).__name__,
         "uses_features": facts.uses_features,
         "comparable": facts.comparable,
-        "n": {
-            "answers": len(ann),
-            "tasks": len(np.unique(ann.task)),
-            "questions": ann.n_questions,
-            "workers": len(np.unique(ann.worker)),
-            "pairs": len(ann.pair_start),
-            "redundancy": ann.redundancy,
-            "unsure": int((facts.sure < RULES.review_keep).sum()),
-        },
+        "n": {"answers": len(ann), "tasks": n_tasks, "questions": ann.n_questions, "workers": n_workers}
+        | {"pairs": len(ann.pair_start), "redundancy": ann.redundancy}
+        | {"unsure": int((facts.sure < RULES.review_keep).sum())},
         "share": {"given": float(np.nanmean(ann.values[ann.answer])), "found": float(facts.label.mean())},
         "accuracy": None if gold is None else _accuracy(facts, known),
         "questions": questions,
         "workers": workers,
-        "n_workers_left_out": max(0, len(np.unique(ann.worker)) - len(workers)),
+        "n_workers_left_out": max(0, n_workers - len(workers)),
         "details": _details(facts, order, texts, images),
         "rounds": rows_of_rounds(getattr(fitted, "history_", [])),
         "choices": _choices(fitted),

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import ndimage
 
-from labelonce._types import Floats, Ids
+from labelonce._types import Floats
 from labelonce.data import Annotations, _ids
 
 FEWEST = 20  # labels with a time in each half of a worker's work, to speak of drift: judgement
@@ -90,20 +91,12 @@ def _periods(when: Floats, right: Floats, annotations: Annotations) -> list[Peri
     n = min(_PERIODS, len(known) // FEWEST)
     if n < 2:
         return []
-    return [
-        Period(
-            first=_date(when[part[0]]),
-            last=_date(when[part[-1]]),
-            labels=len(part),
-            workers=len(np.unique(annotations.worker[part])),
-            right=float(right[part].mean()),
-        )
-        for part in np.array_split(known, n)
-    ]
-
-
-def _date(seconds: Any) -> str:
-    return datetime.fromtimestamp(float(seconds), UTC).strftime("%Y-%m-%d %H:%M")
+    periods = []
+    for part in np.array_split(known, n):
+        ends = (datetime.fromtimestamp(float(when[end]), UTC).strftime("%Y-%m-%d %H:%M") for end in part[[0, -1]])
+        n_workers = len(np.unique(annotations.worker[part]))
+        periods.append(Period(*ends, len(part), n_workers, float(right[part].mean())))
+    return periods
 
 
 def _halves(when: Floats, right: Floats, annotations: Annotations) -> tuple[Floats, Floats]:
@@ -159,7 +152,10 @@ def worker_seconds(worker: Any, *, lead_time: Any = None, timestamp: Any = None)
         codes, moment = codes[order], moment[order]
         seconds = np.append(np.nan, np.diff(moment))
         seconds[np.append(True, codes[1:] != codes[:-1])] = np.nan
-    return _medians(codes, workers, seconds)
+    known = ~np.isnan(seconds)
+    found = np.unique(codes[known])
+    middle = ndimage.median(seconds[known], codes[known], found) if len(found) else []
+    return dict(zip(workers[found].tolist(), map(float, middle), strict=True))
 
 
 def _as_seconds(values: Any, name: str, n: int) -> Floats:
@@ -179,13 +175,3 @@ def _as_seconds(values: Any, name: str, n: int) -> Floats:
         first = int(np.argmax(bad))
         raise ValueError(f"{name} must be finite and not negative; got {seconds[first]} at row {first}.")
     return seconds
-
-
-def _medians(codes: Any, workers: Ids, seconds: Floats) -> dict[Any, float]:
-    known = ~np.isnan(seconds)
-    codes, seconds = codes[known], seconds[known]
-    order = np.lexsort((seconds, codes))
-    codes, seconds = codes[order], seconds[order]
-    found, first, n = np.unique(codes, return_index=True, return_counts=True)
-    middle = (seconds[first + (n - 1) // 2] + seconds[first + n // 2]) / 2
-    return dict(zip(workers[found].tolist(), middle.tolist(), strict=True))

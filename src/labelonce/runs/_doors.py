@@ -125,9 +125,8 @@ def _way(options: Options, X: Any) -> _Encoder:
     if options.text is not None:
         letters = sum(map(len, X))
         if options.effort == "quick":
-            return _Encoder(
-                f"{RULES.text_components} components of their n-grams", 5 + _PER_LETTER["components"] * letters
-            )
+            what = f"{RULES.text_components} components of their n-grams"
+            return _Encoder(what, 5 + _PER_LETTER["components"] * letters)
         words = _Encoder("n-grams", 5 + _PER_LETTER["n-grams"] * letters)
         if not embeds(options):
             return words

@@ -70,10 +70,6 @@ def read_features(
     return rows
 
 
-def _without(column: str) -> str:
-    return f"Leave it out with {argument('ignore', column)}." if is_offered("ignore") else "Drop the column."
-
-
 def _for_texts(column: str = "") -> str:
     if not is_offered("text"):
         return "Texts must be made numbers first, as labelonce embed does."
@@ -141,10 +137,8 @@ def align_rows(annotations: Any, rows: Rows, path: Path) -> Any:
             f"{len(labelled)} tasks in total). Add these rows, or drop their labels."
         )
     if differ:
-        sentence = (
-            f"{path} or the labels have text as task ids, the other numbers: they are matched as text, 7 with '7'."
-        )
-        warnings.warn(sentence, stacklevel=3)
+        said = f"{path} or the labels have text as task ids, the other numbers"
+        warnings.warn(f"{said}: they are matched as text, 7 with '7'.", stacklevel=3)
     return annotations.align(ids)
 
 
@@ -236,7 +230,8 @@ def _fix(fault: Fault, column: str, *, missing: bool, new: bool) -> str:
     if fault.is_number:
         trees = f", or train with {argument('model', 'boost')}, which takes missing values"
         return f"Fill them in{'' if missing or new or not is_offered('model') else trees}."
-    return "" if new else f"{_without(column)} {_for_texts(column)}"
+    leave_out = f"Leave it out with {argument('ignore', column)}." if is_offered("ignore") else "Drop the column."
+    return "" if new else f"{leave_out} {_for_texts(column)}"
 
 
 def one_text_per_task(tasks: Ids, texts: list[str], column: str) -> Rows:

@@ -1,6 +1,5 @@
 """The tables and the report of a run: what is known about every task and every worker."""
 
-from collections.abc import Sized
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +35,11 @@ MEDIA = ("text", "image")
 def labels_of(clf: MBEM, annotations: Annotations, **shown: list[str]) -> pa.Table:
     """Return `clf.to_frame()` with the given labels and their workers as lists, and what is `shown` of every task."""
     ends = pa.array(_rows.first_rows(annotations.task, annotations.n_tasks), type=pa.int32())
-    given = {
-        "given": pa.array(annotations.answers[annotations.label]),
-        "workers": pa.array(annotations.workers[annotations.worker]),
-    }
-    columns = {name: pa.ListArray.from_arrays(ends, values) for name, values in given.items()} | shown
+    given = {"given": annotations.answers[annotations.label], "workers": annotations.workers[annotations.worker]}
+    lists = {name: pa.ListArray.from_arrays(ends, pa.array(values)) for name, values in given.items()}
     table = clf.to_frame()
-    for name, values in columns.items():
-        table = table.append_column(name, values if isinstance(values, pa.Array) else pa.array(values))
+    for name, values in (lists | {name: pa.array(values) for name, values in shown.items()}).items():
+        table = table.append_column(name, values)
     return table
 
 
@@ -54,9 +50,8 @@ def workers_of(clf: MBEM, annotations: Annotations) -> pa.Table:
         return table
     judged = worker_table(read_facts(clf, annotations))
     row = _ids.lookup(np.asarray(table["worker"].to_numpy(zero_copy_only=False)), annotations.workers)
-    return table.append_column("expected_wrong", pa.array(judged.wrong[row])).append_column(
-        "flags", pa.array([judged.names(one) for one in row.tolist()], type=pa.list_(pa.string()))
-    )
+    flags = pa.array([judged.names(one) for one in row.tolist()], type=pa.list_(pa.string()))
+    return table.append_column("expected_wrong", pa.array(judged.wrong[row])).append_column("flags", flags)
 
 
 def review(folder: Path, *, least: float | None = None) -> pa.Table:
@@ -137,29 +132,25 @@ def report(folder: Path, *, gold: Path | None = None) -> Accuracy | None:
     with run.locked(), as_train_wrote(folder):
         clf: Any = load(run.file("model.skops"))
         annotations = clf.annotations_
-        measured, known = None, None
-        if isinstance(clf, MultiLabelMBEM):
-            if gold is not None:
-                known = read_multilabel_gold(gold, annotations, question=record.options.label, **columns)
-                _check_any(known, gold)
-                measured = questions_accuracy(clf, annotations, known)
+        asked, measured, known = isinstance(clf, MultiLabelMBEM), None, None
+        if gold is not None and asked:
+            known = read_multilabel_gold(gold, annotations, question=record.options.label, **columns)
         elif gold is not None:
             known = read_gold(gold, label=record.options.label, annotations=annotations, **columns)
-            _check_any(known, gold)
-            measured = measured_accuracy(read_facts(clf, annotations), check_gold(known, annotations))
-        shown = _media(run)
+        if known is not None:
+            if not len(known):
+                raise ValueError(f"{gold} must hold a true label at least; got none.")
+            measured = (
+                questions_accuracy(clf, annotations, known)
+                if asked
+                else measured_accuracy(read_facts(clf, annotations), check_gold(known, annotations))
+            )
         options = record.options.with_paths(near)
-        if not isinstance(clf, MultiLabelMBEM):
+        shown = _media(run) | {"run": record.with_paths(near).to_dict()}
+        if not asked:
             shown["work"] = work_in(options.label_files, options.source, len(annotations))
-        write_report(
-            run.file("report.html"), clf, annotations, run=record.with_paths(near).to_dict(), gold=known, **shown
-        )
+        write_report(run.file("report.html"), clf, annotations, gold=known, **shown)
     return measured
-
-
-def _check_any(known: Sized, gold: Path) -> None:
-    if not len(known):
-        raise ValueError(f"{gold} must hold a true label at least; got none.")
 
 
 def _media(run: RunFolder) -> dict[str, Any]:

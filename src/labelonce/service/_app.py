@@ -29,9 +29,8 @@ from labelonce.service._store import DatabaseTrouble
 _SCRIPTS = ("label.js", "dashboard.js", "people.js", "zoom.js", "service.js", "service.css")
 _PAGES = {"/": "label.html", "/dashboard": "dashboard.html"} | {f"/{name}": name for name in _SCRIPTS}
 _KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorMessage} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
-}
+_STATUSES = (400, 401, 403, 404, 409, 413, 422, 429, 503)
+_REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": ErrorMessage} for status in _STATUSES}
 _AGAIN = "2"  # seconds
 _OF_LABEL_STUDIO = 64 * 1024 * 1024  # bytes of a body: whole tasks, to a path that nobody else knows
 _OF_ARGILLA = 1024 * 1024  # and to one that all know

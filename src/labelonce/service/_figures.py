@@ -20,14 +20,8 @@ from labelonce.service._store import AnswerRow, Comment, Store, labels
 
 _NEWEST = 50  # skips and comments
 _PERIODS = 8
-_OF_REMARK = {
-    "kind": pa.string(),
-    "task": pa.string(),
-    "worker": pa.string(),
-    "text": pa.string(),
-    "flagged": pa.bool_(),
-    "at": pa.timestamp("ms", "UTC"),
-}
+_OF_REMARK = dict.fromkeys(("kind", "task", "worker", "text"), pa.string())
+_OF_REMARK |= {"flagged": pa.bool_(), "at": pa.timestamp("ms", "UTC")}
 
 
 def figures(project: Project, rows: list[AnswerRow], comments: list[Comment], belief: Floats | None) -> dict[str, Any]:
@@ -42,7 +36,7 @@ def figures(project: Project, rows: list[AnswerRow], comments: list[Comment], be
     return {
         "agreement": shared,
         "classes": [
-            row | {name: agree[row["label"]][name] if row["label"] in agree else None for name in names}
+            row | {name: agree.get(row["label"], {}).get(name) for name in names}
             for row in _classes(project, given, belief)
         ],
         "seconds": _seconds(rows),

@@ -106,9 +106,8 @@ class LabelStudio:
 
     def _plain(self, method: str, path: str, body: Any, headers: dict[str, str]) -> bytes:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(
-            self.url + path, data, headers | {"Content-Type": "application/json"}, method=method
-        )
+        headers = headers | {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
         with _OPENER.open(request, timeout=_SECONDS) as answer:
             return bytes(answer.read())
 

@@ -20,9 +20,8 @@ def label_studio_routes(bridge: Bridge) -> APIRouter:
         if not hmac.compare_digest(secret.encode(), bridge.secret.encode()):
             raise HTTPException(404, "Not Found")
 
-    routes = APIRouter(
-        prefix="/label-studio/{secret}", dependencies=[Depends(knows_the_secret)], include_in_schema=False
-    )
+    known = [Depends(knows_the_secret)]
+    routes = APIRouter(prefix="/label-studio/{secret}", dependencies=known, include_in_schema=False)
 
     @routes.get("/health")
     @routes.get("/")

@@ -334,16 +334,10 @@ class Live:
 
     def _table(self, part: slice) -> pa.Table:
         posterior = self.router.belief.posterior(part)
-        classes = np.array(self.settings.classes, dtype=object)
-        return pa.table(
-            {
-                "task": pa.array(self.tasks.ids[part]),
-                "label": pa.array(classes[posterior.argmax(axis=1)], pa.string()),
-                "confidence": posterior.max(axis=1),
-                "labels": self.labels_per_task[part],
-                "settled": ~self.router.open[part],
-            }
-        )
+        labels = np.array(self.settings.classes, dtype=object)[posterior.argmax(axis=1)]
+        columns = {"task": pa.array(self.tasks.ids[part]), "label": pa.array(labels, pa.string())}
+        columns |= {"confidence": posterior.max(axis=1), "labels": self.labels_per_task[part]}
+        return pa.table(columns | {"settled": ~self.router.open[part]})
 
     def _id(self, name: str) -> Any:
         return self.tasks.ids[self.tasks.place[name]]

@@ -40,17 +40,13 @@ class LiveBoxes(Live):
 
     def labels_table(self) -> pa.Table:
         """Return one row per task and class: whether it is true of the task, with its probability."""
-        chances, n_classes = self._chances(slice(None)), len(self.settings.classes)
-        return pa.table(
-            {
-                "task": pa.array(np.repeat(self.tasks.ids, n_classes)),
-                "question": pa.array([*self.settings.classes] * len(self.tasks)),
-                "label": (chances > 0.5).astype(np.int8).ravel(),
-                "probability": chances.ravel(),
-                "labels": np.repeat(self.labels_per_task, n_classes),
-                "settled": np.repeat(~self.router.open, n_classes),
-            }
+        chances, classes = self._chances(slice(None)), self.settings.classes
+        task, labels, is_open = (
+            np.repeat(one, len(classes)) for one in (self.tasks.ids, self.labels_per_task, self.router.open)
         )
+        columns = {"task": pa.array(task), "question": pa.array([*classes] * len(self.tasks))}
+        columns |= {"label": (chances > 0.5).astype(np.int8).ravel(), "probability": chances.ravel()}
+        return pa.table(columns | {"labels": labels, "settled": ~is_open})
 
     def _chances(self, part: slice) -> Floats:
         """Return P(yes) of every box of some tasks, (n_tasks, n_classes)."""

@@ -189,12 +189,10 @@ class SharedStore(Store):
 
     def publish(self, number: int, about: str, belief: bytes, annotations: bytes) -> None:
         """Share a fit with all services; a fit that another service shared first stays."""
+        add, old = "INSERT INTO fits VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", "belief IS NOT NULL AND number <= ?"
 
         def job() -> None:
-            self._run(
-                "INSERT INTO fits VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (number, about, belief, annotations)
-            )
-            old = "belief IS NOT NULL AND number <= ?"
+            self._run(add, (number, about, belief, annotations))
             self._run(f"UPDATE fits SET belief = NULL, annotations = NULL WHERE {old}", (number - _KEPT,))
 
         self._done(job)
@@ -332,8 +330,7 @@ def _became(wish: Wish, rows: list[Any], second: Any) -> Outcome:
     """Return the result of a request: for a claim the worker's task now, or None."""
     if isinstance(wish, Release):
         return None
-    if isinstance(wish, Claim):
-        found = rows or second.fetchall()
-        return str(found[0][0]) if found else None
     found = rows or second.fetchall()
+    if isinstance(wish, Claim):
+        return str(found[0][0]) if found else None
     return WriteResult(AnswerRow(*found[0]) if found else None, bool(rows))
