@@ -12,7 +12,7 @@ from labelonce.cli import _buying_commands as buying
 from labelonce.cli import _label_commands as labels
 from labelonce.cli import _run_commands as runs
 from labelonce.cli import _trial_commands as trials
-from labelonce.cli._options import speak_of_options
+from labelonce.cli._options import option, speak_of_options
 from labelonce.cli._sharded import app as sharded
 
 app = typer.Typer(
@@ -35,7 +35,7 @@ def _print_version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+        bool, option("Print the version and stop.", "--version", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     speak_of_options(context, app)

@@ -19,6 +19,7 @@ from labelonce.cli._options import (
     Target,
     TextOption,
     money,
+    option,
     share,
     takes_source,
 )
@@ -27,36 +28,33 @@ from labelonce.cli._options import (
 def plan(
     run: Annotated[Path | None, typer.Argument(help="A run folder that train wrote: the pilot.")] = None,
     budget: Annotated[
-        float | None,
-        typer.Option(parser=money, metavar="AMOUNT", help="What can be spent; default: ten times the pilot."),
+        float | None, option("What can be spent; default: ten times the pilot.", parser=money, metavar="AMOUNT")
     ] = None,
-    goal: Annotated[Goal, typer.Option(help="What the labels are for: to train a model, or to be right.")] = "model",
+    goal: Annotated[Goal, option("What the labels are for: to train a model, or to be right.")] = "model",
     label_price: Annotated[
         float | None,
-        typer.Option(parser=money, metavar="AMOUNT", help="Price of one label; default: as in the run's files, or 1."),
+        option("Price of one label; default: as in the run's files, or 1.", parser=money, metavar="AMOUNT"),
     ] = None,
     fee: Annotated[
-        float, typer.Option(parser=share, metavar="SHARE", help="What the platform adds to each price, such as 20%.")
+        float, option("What the platform adds to each price, such as 20%.", parser=share, metavar="SHARE")
     ] = 0.0,
     task_price: Annotated[
-        float, typer.Option(parser=money, metavar="AMOUNT", help="Price of one more task, without its labels.")
+        float, option("Price of one more task, without its labels.", parser=money, metavar="AMOUNT")
     ] = 0.0,
-    tasks: Annotated[
-        int | None, typer.Option(help="Number of tasks there are; default: those of the run, else no limit.")
-    ] = None,
+    tasks: Annotated[int | None, option("Number of tasks there are; default: those of the run, else no limit.")] = None,
     test_tasks: Annotated[
-        int | None, typer.Option(help="Tasks of a test set, paid from the budget; default: for a tenth of it.")
+        int | None, option("Tasks of a test set, paid from the budget; default: for a tenth of it.")
     ] = None,
     overlap: Annotated[
-        int | None, typer.Option(help="Tasks with a second label where the others get one; default: a useful number.")
+        int | None, option("Tasks with a second label where the others get one; default: a useful number.")
     ] = None,
     assume: Annotated[
-        str | None, typer.Option(help="Instead of a pilot: skill=0.8, skills=0.9,0.7,0.6 or quality=0.3 (hammers).")
+        str | None, option("Instead of a pilot: skill=0.8, skills=0.9,0.7,0.6 or quality=0.3 (hammers).")
     ] = None,
-    classes: Annotated[int | None, typer.Option(help="Number of classes, with --assume; default: 2.")] = None,
-    fits: Annotated[int, typer.Option(help="Maximum number of simulated fits; 0: none.")] = 24,
-    picture: Annotated[Path | None, typer.Option(help="File for a picture, svg or png.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same plan.")] = 0,
+    classes: Annotated[int | None, option("Number of classes, with --assume; default: 2.")] = None,
+    fits: Annotated[int, option("Maximum number of simulated fits; 0: none.")] = 24,
+    picture: Annotated[Path | None, option("File for a picture, svg or png.")] = None,
+    seed: Annotated[int, option("The same seed gives the same plan.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Plan how many labels per task, and how many tasks, a budget should buy.
@@ -80,33 +78,30 @@ def plan(
 def next_(
     files: LabelsFiles,
     source: dict[str, Any],
-    n: Annotated[int, typer.Option("--number", "-n", min=1, help="How many labels to ask for.")] = 100,
+    n: Annotated[int, option("How many labels to ask for.", "--number", "-n", min=1)] = 100,
     features: Annotated[
         Path | None,
-        typer.Option(help="One row per task, labelled or not: a column of task ids, and numbers; a table, npy or npz."),
+        option("One row per task, labelled or not: a column of task ids, and numbers; a table, npy or npz."),
     ] = None,
     text: TextOption = None,
     images: ImagesOption = None,
     embed: EmbedOption = None,
     ignore: IgnoreOption = None,
-    strategy: Annotated[StrategyName, typer.Option(help="How the next labels are chosen.")] = INFORMATION,
+    strategy: Annotated[StrategyName, option("How the next labels are chosen.")] = INFORMATION,
     each: Annotated[
-        int | None,
-        typer.Option(min=1, help="Maximum number of labels of one worker; default: an equal share for the good ones."),
+        int | None, option("Maximum number of labels of one worker; default: an equal share for the good ones.", min=1)
     ] = None,
-    max_labels: Annotated[int | None, typer.Option(min=1, help="Maximum number of labels of one task.")] = None,
+    max_labels: Annotated[int | None, option("Maximum number of labels of one task.", min=1)] = None,
     overlap: Annotated[
-        int | None, typer.Option(min=0, help="Number of second labels of random tasks; default: as many as are useful.")
+        int | None, option("Number of second labels of random tasks; default: as many as are useful.", min=0)
     ] = None,
-    gold: Annotated[Path | None, typer.Option(help="Known true labels: such tasks are not asked for.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where they go; default: CSV on stdout.")
-    ] = None,
-    target: Annotated[Target | None, typer.Option("--for", help="Write the file that this tool imports.")] = None,
+    gold: Annotated[Path | None, option("Known true labels: such tasks are not asked for.")] = None,
+    output: Annotated[Path | None, option("Where they go; default: CSV on stdout.", "--output", "-o")] = None,
+    target: Annotated[Target | None, option("Write the file that this tool imports.", "--for")] = None,
     tasks: Annotated[
-        Path | None, typer.Option(help="With --for: a table of all tasks with the fields that the tool shows.")
+        Path | None, option("With --for: a table of all tasks with the fields that the tool shows.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same assignments.")] = 0,
+    seed: Annotated[int, option("The same seed gives the same assignments.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Write who should label what next: one row per label to ask for, task and worker.
@@ -133,45 +128,33 @@ def next_(
 
 def project(
     folder: Annotated[Path, typer.Argument(help="The project's folder: a new one, or one to add workers to.")],
-    tasks: Annotated[
-        Path | None, typer.Option(help="A table with one row per task, or a folder of images; it is copied.")
-    ] = None,
-    classes: Annotated[str | None, typer.Option(help="The labels to choose from, comma-separated.")] = None,
-    multilabel: Annotated[
-        bool, typer.Option("--multilabel", help="Several labels can be true of a task: check boxes.")
-    ] = False,
-    workers: Annotated[str | None, typer.Option(help="Comma-separated workers: each gets a link.")] = None,
-    revoke: Annotated[
-        str | None, typer.Option(help="Comma-separated workers whose links to revoke; their labels stay.")
-    ] = None,
-    title: Annotated[
-        str | None, typer.Option(help="What people see above the tasks; default: the folder's name.")
-    ] = None,
-    task: Annotated[str, typer.Option("--task-column", help="Column of task ids.")] = "task",
-    text: Annotated[str, typer.Option(help="Column of texts.")] = "",
-    image: Annotated[str, typer.Option(help="Column of image files, named from where the table lies.")] = "",
+    tasks: Annotated[Path | None, option("A table with one row per task, or a folder of images; it is copied.")] = None,
+    classes: Annotated[str | None, option("The labels to choose from, comma-separated.")] = None,
+    multilabel: Annotated[bool, option("Several labels can be true of a task: check boxes.", "--multilabel")] = False,
+    workers: Annotated[str | None, option("Comma-separated workers: each gets a link.")] = None,
+    revoke: Annotated[str | None, option("Comma-separated workers whose links to revoke; their labels stay.")] = None,
+    title: Annotated[str | None, option("What people see above the tasks; default: the folder's name.")] = None,
+    task: Annotated[str, option("Column of task ids.", "--task-column")] = "task",
+    text: Annotated[str, option("Column of texts.")] = "",
+    image: Annotated[str, option("Column of image files, named from where the table lies.")] = "",
     embed: EmbedOption = None,
     instructions: Annotated[
-        Path | None, typer.Option(help="Markdown with what people should know, and examples; images lie next to it.")
+        Path | None, option("Markdown with what people should know, and examples; images lie next to it.")
     ] = None,
     known: Annotated[
-        Path | None, typer.Option(help="A table with the true labels of some tasks (task, label): they are mixed in.")
+        Path | None, option("A table with the true labels of some tasks (task, label): they are mixed in.")
     ] = None,
-    feedback: Annotated[bool, typer.Option("--feedback", help="Tell people the true label after such a task.")] = False,
-    overlap: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of tasks that get a second label by somebody else.")
-    ] = 0.0,
-    goal: Annotated[int, typer.Option(min=0, help="Labels that everybody is asked for; 0: none is named.")] = 0,
+    feedback: Annotated[bool, option("Tell people the true label after such a task.", "--feedback")] = False,
+    overlap: Annotated[float, option("Share of tasks that get a second label by somebody else.", min=0, max=1)] = 0.0,
+    goal: Annotated[int, option("Labels that everybody is asked for; 0: none is named.", min=0)] = 0,
     url: Annotated[
-        str | None, typer.Option(help="Where the service will be reached, for the links; default: its project.toml.")
+        str | None, option("Where the service will be reached, for the links; default: its project.toml.")
     ] = None,
     backup: Annotated[
-        Path | None, typer.Option(help="Write a copy of all answers to this file, also while the project is served.")
+        Path | None, option("Write a copy of all answers to this file, also while the project is served.")
     ] = None,
-    label_studio: Annotated[
-        str | None, typer.Option(help="Instead of --tasks and --classes: the URL of a Label Studio.")
-    ] = None,
-    label_studio_project: Annotated[int | None, typer.Option(help="The number of its project.")] = None,
+    label_studio: Annotated[str | None, option("Instead of --tasks and --classes: the URL of a Label Studio.")] = None,
+    label_studio_project: Annotated[int | None, option("The number of its project.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a folder for a team that labels, or add workers to one; then serve it with `labelonce serve`.
@@ -209,15 +192,13 @@ def project(
 
 def serve(
     folder: Annotated[Path, typer.Argument(help="A folder that labelonce project made.")],
-    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0: everywhere.")] = "127.0.0.1",
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Default: that of the links, in the project.toml.")
-    ] = None,
+    host: Annotated[str, option("Where to listen; 0.0.0.0: everywhere.")] = "127.0.0.1",
+    port: Annotated[int | None, option("Default: that of the links, in the project.toml.", min=1, max=65535)] = None,
     label_studio: Annotated[
-        str | None, typer.Option(help="Be the model of a project in the Label Studio at this URL, too.")
+        str | None, option("Be the model of a project in the Label Studio at this URL, too.")
     ] = None,
-    label_studio_project: Annotated[int | None, typer.Option(help="The number of its project.")] = None,
-    url: Annotated[str | None, typer.Option(help="Where Label Studio reaches us; default: host and port.")] = None,
+    label_studio_project: Annotated[int | None, option("The number of its project.")] = None,
+    url: Annotated[str | None, option("Where Label Studio reaches us; default: host and port.")] = None,
 ) -> None:
     """Hand out tasks to a team over HTTP, while the model improves: a labelling page, a dashboard and an API.
 

@@ -17,6 +17,7 @@ from labelonce.cli._options import (
     Method,
     OutputFormat,
     listed_ids,
+    option,
     takes_source,
 )
 
@@ -43,16 +44,16 @@ def check(files: LabelsFiles, source: dict[str, Any], as_json: JsonOption = Fals
 def aggregate(
     files: LabelsFiles,
     source: dict[str, Any],
-    method: Annotated[Method, typer.Option(help="How to weigh the workers.")] = DAWID_SKENE,
+    method: Annotated[Method, option("How to weigh the workers.")] = DAWID_SKENE,
     output: LabelsOutput = None,
-    workers: Annotated[Path | None, typer.Option(help="Where a table of workers and their skills goes.")] = None,
+    workers: Annotated[Path | None, option("Where a table of workers and their skills goes.")] = None,
     output_format: OutputFormat = None,
-    gold: Annotated[Path | None, typer.Option(help="Known true labels: columns task and label, or an export.")] = None,
+    gold: Annotated[Path | None, option("Known true labels: columns task and label, or an export.")] = None,
     groups: GroupsOption = None,
     engine: Annotated[
-        EngineName | None, typer.Option(help="What does the sums of the methods that offer a choice; default: auto.")
+        EngineName | None, option("What does the sums of the methods that offer a choice; default: auto.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
+    seed: Annotated[int, option("Breaks ties.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Write the most probable label of every task in FILE, or in several files together.
@@ -79,28 +80,25 @@ def aggregate(
 def judges(
     files: LabelsFiles,
     source: dict[str, Any],
-    gold: Annotated[
-        list[Path] | None, typer.Option(help="Items that people checked: columns task and label; may repeat.")
-    ] = None,
+    gold: Annotated[list[Path] | None, option("Items that people checked: columns task and label; may repeat.")] = None,
     people: Annotated[
-        str | None, typer.Option(help="Comma-separated workers or families that are people; default: by name.")
+        str | None, option("Comma-separated workers or families that are people; default: by name.")
     ] = None,
     swap: Annotated[
-        str | None,
-        typer.Option(help="Two verdicts that name the place shown, such as A,B: they trade places in other orders."),
+        str | None, option("Two verdicts that name the place shown, such as A,B: they trade places in other orders.")
     ] = None,
-    n: Annotated[int, typer.Option("--next", min=1, help="Number of items to check next.")] = 50,
+    n: Annotated[int, option("Number of items to check next.", "--next", min=1)] = 50,
     risk: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="Says how many labels of people to buy until at most this share is wrong."),
+        option("Says how many labels of people to buy until at most this share is wrong.", min=0.0, max=1.0),
     ] = None,
     width: Annotated[
-        float | None, typer.Option(min=1e-4, max=1.0, help="Says how many items to check until shares are known to +-.")
+        float | None, option("Says how many items to check until shares are known to +-.", min=1e-4, max=1.0)
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder for labels, judges, items to check and a report.")
+        Path | None, option("Folder for labels, judges, items to check and a report.", "--output", "-o")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
+    seed: Annotated[int, option("Breaks ties.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Combine the verdicts of language models, with a few people: how right they are, whom to keep, what to check.
@@ -126,11 +124,9 @@ def judges(
 def agreement(
     files: LabelsFiles,
     source: dict[str, Any],
-    order: Annotated[
-        str | None, typer.Option(help="All labels of a scale from lowest to highest: bad,fair,good.")
-    ] = None,
-    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = 0.9,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where all pairs go, by suffix.")] = None,
+    order: Annotated[str | None, option("All labels of a scale from lowest to highest: bad,fair,good.")] = None,
+    level: Annotated[float, option("Level of the intervals.", min=0.5, max=0.999)] = 0.9,
+    output: Annotated[Path | None, option("Where all pairs go, by suffix.", "--output", "-o")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say how far workers agree: percent, Fleiss' kappa, Krippendorff's alpha; per class, and Cohen's kappa per pair.
@@ -151,9 +147,9 @@ def agreement(
 def compare(
     files: LabelsFiles,
     source: dict[str, Any],
-    gold: Annotated[Path | None, typer.Option(help="Known true labels: shown, never used to choose.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the table goes, by suffix.")] = None,
-    seed: Annotated[int, typer.Option(help="Draws the labels that are held out.")] = 0,
+    gold: Annotated[Path | None, option("Known true labels: shown, never used to choose.")] = None,
+    output: Annotated[Path | None, option("Where the table goes, by suffix.", "--output", "-o")] = None,
+    seed: Annotated[int, option("Draws the labels that are held out.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Fit every aggregator to FILE and recommend one, without gold if need be.

@@ -29,95 +29,92 @@ Target = Literal["mturk", "toloka", "label-studio"]
 Goal = Literal["model", "labels"]
 Crowd = Literal["hammer-spammer", "class-wise", "adversarial"]
 
+
+def option(help: str, *names: str, **more: Any) -> Any:
+    """Return an option by what it is for; without names it is called as its parameter."""
+    return typer.Option(*names, help=help, **more)
+
+
 LABELS = (
     "Labels, one file or several: csv, tsv, xlsx, parquet, jsonl or arrow, also .gz and .zst; or exports of Label "
     "Studio, MTurk, Toloka or Prodigy."
 )
 LabelsFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help=LABELS)]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for programs.")]
+JsonOption = Annotated[bool, option("One JSON object on stdout, for programs.", "--json")]
 LabelsOutput = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Where the labels go, by suffix; default: CSV on stdout.")
+    Path | None, option("Where the labels go, by suffix; default: CSV on stdout.", "--output", "-o")
 ]
-OutputFormat = Annotated[
-    Format | None, typer.Option(help="Format of --output, such as label-studio for predictions with scores.")
-]
+OutputFormat = Annotated[Format | None, option("Format of --output, such as label-studio for predictions with scores.")]
 RunArgument = Annotated[Path, typer.Argument(help="A run folder that train wrote.")]
 
 TaskOption = Annotated[
-    str | None,
-    typer.Option("--task-column", help="Column of task ids; default: that of the run, task, or the only one there is."),
+    str | None, option("Column of task ids; default: that of the run, task, or the only one there is.", "--task-column")
 ]
 IgnoreOption = Annotated[
     list[str] | None,
-    typer.Option(help="A column of --features, or of LABELS with a column per question, to leave out; may repeat."),
+    option("A column of --features, or of LABELS with a column per question, to leave out; may repeat."),
 ]
 GroupsOption = Annotated[
     str | None,
-    typer.Option(
-        help="Classes that are taken for each other, for many classes: a table with the columns class and group; "
+    option(
+        "Classes that are taken for each other, for many classes: a table with the columns class and group; "
         "taxonomy, where labels are paths such as animal/dog/beagle; or auto, found in the labels."
     ),
 ]
 
 EmbedOption = Annotated[
     str | None,
-    typer.Option(
-        help="Pretrained model of texts or images: a name on the Hugging Face Hub, a local folder, or none; default: "
+    option(
+        "Pretrained model of texts or images: a name on the Hugging Face Hub, a local folder, or none; default: "
         "that of LABELONCE_EMBED, else all-MiniLM-L6-v2 or DINOv2, if it is on this machine."
     ),
 ]
-ImagesOption = Annotated[Path | None, typer.Option(help="Train on the images in this folder, named by their task ids.")]
-TextOption = Annotated[
-    str | None, typer.Option(help="Train on the texts in this column of --features, or else of LABELS.")
-]
+ImagesOption = Annotated[Path | None, option("Train on the images in this folder, named by their task ids.")]
+TextOption = Annotated[str | None, option("Train on the texts in this column of --features, or else of LABELS.")]
 
 _OWN = "or the tool's own."
 _EXPORT = "in a tool's export."
-_reading = partial(typer.Option, rich_help_panel="How the labels are read")
+_reading = partial(option, rich_help_panel="How the labels are read")
 
 
 def _source(
-    format: Annotated[Format | None, _reading(help="The format, where it is not recognised.")] = None,
-    task: Annotated[str | None, _reading("--task-column", help=f"Column of task ids; default: task, {_OWN}")] = None,
-    worker: Annotated[
-        str | None, _reading("--worker-column", help=f"Column of worker ids; default: worker, {_OWN}")
-    ] = None,
-    label: Annotated[str | None, _reading("--label-column", help=f"Column or question; default: label, {_OWN}")] = None,
+    format: Annotated[Format | None, _reading("The format, where it is not recognised.")] = None,
+    task: Annotated[str | None, _reading(f"Column of task ids; default: task, {_OWN}", "--task-column")] = None,
+    worker: Annotated[str | None, _reading(f"Column of worker ids; default: worker, {_OWN}", "--worker-column")] = None,
+    label: Annotated[str | None, _reading(f"Column or question; default: label, {_OWN}", "--label-column")] = None,
     classes: Annotated[
-        str | None, _reading(help="All classes, comma-separated, such as no,yes; default: the labels seen.")
+        str | None, _reading("All classes, comma-separated, such as no,yes; default: the labels seen.")
     ] = None,
     answers: Annotated[
-        str | None,
-        _reading(help="All answers, where they are not the classes: no,maybe,yes, or a scale such as 1,2,3,4,5."),
+        str | None, _reading("All answers, where they are not the classes: no,maybe,yes, or a scale such as 1,2,3,4,5.")
     ] = None,
-    duplicates: Annotated[Duplicates | None, _reading(help="If one worker labelled one task more than once.")] = None,
+    duplicates: Annotated[Duplicates | None, _reading("If one worker labelled one task more than once.")] = None,
     missing: Annotated[
-        Missing | None, _reading(help="Rows without a task, a worker or a label; drop: leave them out.")
+        Missing | None, _reading("Rows without a task, a worker or a label; drop: leave them out.")
     ] = None,
     relabel: Annotated[
-        Path | None, _reading(help="New names of labels: a table of old and new ones; an empty one leaves a label out.")
+        Path | None, _reading("New names of labels: a table of old and new ones; an empty one leaves a label out.")
     ] = None,
     normalise: Annotated[
-        bool, _reading("--normalise", help="One spelling for labels that differ in case, blanks and punctuation.")
+        bool, _reading("One spelling for labels that differ in case, blanks and punctuation.", "--normalise")
     ] = False,
     spellings: Annotated[
-        Spellings | None, _reading(help="Labels that differ in case, blanks and punctuation; keep: they are classes.")
+        Spellings | None, _reading("Labels that differ in case, blanks and punctuation; keep: they are classes.")
     ] = None,
     plain: Annotated[
-        bool, _reading("--plain", help="Do not read the columns probability, weight, order and family.")
+        bool, _reading("Do not read the columns probability, weight, order and family.", "--plain")
     ] = False,
-    rejected: Annotated[Rejected | None, _reading(help=f"Rejected or cancelled answers {_EXPORT}")] = None,
+    rejected: Annotated[Rejected | None, _reading(f"Rejected or cancelled answers {_EXPORT}")] = None,
     multiple: Annotated[
         Multiple | None,
-        _reading(help=f"Answers of several labels {_EXPORT} questions: each label, or column of a table, is one."),
+        _reading(f"Answers of several labels {_EXPORT} questions: each label, or column of a table, is one."),
     ] = None,
     question: Annotated[
-        str | None,
-        _reading("--question-column", help="Column of questions, where a row is one answer to one question."),
+        str | None, _reading("Column of questions, where a row is one answer to one question.", "--question-column")
     ] = None,
-    answer: Annotated[str | None, _reading("--answer-column", help="Column of answers to questions.")] = None,
+    answer: Annotated[str | None, _reading("Column of answers to questions.", "--answer-column")] = None,
     ignore: Annotated[
-        list[str] | None, _reading(help="A column that is no question, of a table with one column each; may repeat.")
+        list[str] | None, _reading("A column that is no question, of a table with one column each; may repeat.")
     ] = None,
 ) -> dict[str, Any]:
     given = {name: value for name, value in locals().items() if value not in (None, False)}

@@ -20,6 +20,7 @@ from labelonce.cli._options import (
     RunArgument,
     TaskOption,
     TextOption,
+    option,
     takes_source,
 )
 
@@ -29,30 +30,28 @@ def train(
     context: typer.Context,
     source: dict[str, Any],
     labels: Annotated[list[Path] | None, typer.Argument(metavar="[LABELS]...", help=LABELS)] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The run folder.")] = Path("run"),
+    output: Annotated[Path, option("The run folder.", "--output", "-o")] = Path("run"),
     features: Annotated[
-        Path | None, typer.Option(help="One row per task: a column of task ids, and numbers; a table, npy or npz.")
+        Path | None, option("One row per task: a column of task ids, and numbers; a table, npy or npz.")
     ] = None,
     text: TextOption = None,
     images: ImagesOption = None,
     embed: EmbedOption = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Texts or images: a model that takes seconds, without a pretrained one.")
+        bool, option("Texts or images: a model that takes seconds, without a pretrained one.", "--quick")
     ] = False,
     thorough: Annotated[
-        bool, typer.Option("--thorough", help="Texts: n-grams as well. Images: both sides, or a longer training.")
+        bool, option("Texts: n-grams as well. Images: both sides, or a longer training.", "--thorough")
     ] = False,
-    image_size: Annotated[int, typer.Option(help="Side in pixels to which images are brought: 32, 64, ...")] = 32,
-    model: Annotated[Model, typer.Option(help="What learns from the features.")] = "softmax",
-    rounds: Annotated[str, typer.Option(help="Number of fits of the model; auto: chosen with the labels.")] = "auto",
-    gold: Annotated[
-        Path | None, typer.Option(help="Known true labels: columns task and label, or a tool's export.")
-    ] = None,
+    image_size: Annotated[int, option("Side in pixels to which images are brought: 32, 64, ...")] = 32,
+    model: Annotated[Model, option("What learns from the features.")] = "softmax",
+    rounds: Annotated[str, option("Number of fits of the model; auto: chosen with the labels.")] = "auto",
+    gold: Annotated[Path | None, option("Known true labels: columns task and label, or a tool's export.")] = None,
     groups: GroupsOption = None,
     ignore: IgnoreOption = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the stopped run in the folder.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print run.json instead of a summary.")] = False,
+    seed: Annotated[int, option("The same seed gives the same numbers.")] = 0,
+    resume: Annotated[bool, option("Resume the stopped run in the folder.", "--resume")] = False,
+    as_json: Annotated[bool, option("Print run.json instead of a summary.", "--json")] = False,
 ) -> None:
     """Train a classifier on noisy labels, one per task included, and find out who can be trusted.
 
@@ -101,18 +100,18 @@ def _effort(*, quick: bool, thorough: bool) -> str | None:
 
 def embed(
     source: Annotated[Path, typer.Argument(help="A table with texts, or a folder of images named by their task ids.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the numbers go, by suffix.")],
-    text: Annotated[str | None, typer.Option(help="Column of texts.")] = None,
-    task: Annotated[str | None, typer.Option("--task-column", help="Column of task ids; default: task.")] = None,
+    output: Annotated[Path, option("Where the numbers go, by suffix.", "--output", "-o")],
+    text: Annotated[str | None, option("Column of texts.")] = None,
+    task: Annotated[str | None, option("Column of task ids; default: task.", "--task-column")] = None,
     embed: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            help="A name on the Hugging Face Hub, or a local folder; default: that of LABELONCE_EMBED, else "
+        option(
+            "A name on the Hugging Face Hub, or a local folder; default: that of LABELONCE_EMBED, else "
             "all-MiniLM-L6-v2 or DINOv2 small.",
+            "--model",
         ),
     ] = None,
-    suffix: Annotated[bool, typer.Option("--suffix", help="Task ids are names of files with their suffix.")] = False,
+    suffix: Annotated[bool, option("Task ids are names of files with their suffix.", "--suffix")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Turn texts or images into numbers with a pretrained model: features for every other command.
@@ -138,11 +137,9 @@ def predict(
     ],
     output: LabelsOutput = None,
     task: TaskOption = None,
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Also write the probability of each class or question.")
-    ] = False,
+    proba: Annotated[bool, option("Also write the probability of each class or question.", "--proba")] = False,
     output_format: OutputFormat = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV on stdout.")] = False,
+    as_json: Annotated[bool, option("JSON lines instead of CSV on stdout.", "--json")] = False,
 ) -> None:
     """Write the model's label of every row of FILE, with its confidence; of a run on questions, a column for each.
 
@@ -163,8 +160,8 @@ def predict(
 
 def show(
     run: RunArgument,
-    workers: Annotated[int, typer.Option(min=0, help="How many workers to print, the best and the worst.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON, every worker included.")] = False,
+    workers: Annotated[int, option("How many workers to print, the best and the worst.", min=0)] = 20,
+    as_json: Annotated[bool, option("All of it as JSON, every worker included.", "--json")] = False,
 ) -> None:
     """Print what a run found: a summary, its rounds and its workers.
 
@@ -181,13 +178,9 @@ def show(
 def review(
     run: RunArgument,
     output: LabelsOutput = None,
-    least: Annotated[
-        float, typer.Option(min=0, max=1, help="The least chance of being wrong of a label in the list.")
-    ] = 0.2,
-    top: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of labels to list, most likely wrong first.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV on stdout.")] = False,
+    least: Annotated[float, option("The least chance of being wrong of a label in the list.", min=0, max=1)] = 0.2,
+    top: Annotated[int | None, option("Maximum number of labels to list, most likely wrong first.", min=1)] = None,
+    as_json: Annotated[bool, option("JSON lines instead of CSV on stdout.", "--json")] = False,
 ) -> None:
     """Write the given labels that are worth checking, the most likely wrong first.
 
@@ -207,9 +200,7 @@ def review(
 
 def report(
     run: RunArgument,
-    gold: Annotated[
-        Path | None, typer.Option(help="True labels that the run has not seen: columns as in its labels.")
-    ] = None,
+    gold: Annotated[Path | None, option("True labels that the run has not seen: columns as in its labels.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write report.html of a run again; with --gold it measures what the run estimated.

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from labelonce._types import Duplicates
-from labelonce.cli._options import JsonOption, listed_ids, speak_of_options
+from labelonce.cli._options import JsonOption, listed_ids, option, speak_of_options
 
 app = typer.Typer(
     help="Aggregate annotations larger than memory, by one process or, under torchrun, by several.",
@@ -20,12 +20,10 @@ app = typer.Typer(
 
 Streamed = Literal["dawid-skene", "one-coin", "ibcc"]
 Tables = Annotated[list[Path], typer.Argument(help="Tables of task, worker and label; folders of Parquet files.")]
-TaskColumn = Annotated[str, typer.Option("--task-column", help="Column of task ids.")]
-WorkerColumn = Annotated[str, typer.Option("--worker-column", help="Column of worker ids.")]
-LabelColumn = Annotated[str, typer.Option("--label-column", help="Column of the labels.")]
-RepeatedLabels = Annotated[
-    Duplicates, typer.Option(help="What to keep if one worker labelled one task more than once.")
-]
+TaskColumn = Annotated[str, option("Column of task ids.", "--task-column")]
+WorkerColumn = Annotated[str, option("Column of worker ids.", "--worker-column")]
+LabelColumn = Annotated[str, option("Column of the labels.", "--label-column")]
+RepeatedLabels = Annotated[Duplicates, option("What to keep if one worker labelled one task more than once.")]
 
 
 @app.callback()
@@ -36,9 +34,9 @@ def _root(context: typer.Context) -> None:
 @app.command()
 def prepare(
     files: Tables,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write; it must not exist.")],
+    output: Annotated[Path, option("Folder to write; it must not exist.", "--output", "-o")],
     classes: Annotated[
-        str | None, typer.Option(help="All classes, comma-separated, such as no,yes; default: the labels seen.")
+        str | None, option("All classes, comma-separated, such as no,yes; default: the labels seen.")
     ] = None,
     task: TaskColumn = "task",
     worker: WorkerColumn = "worker",
@@ -63,7 +61,7 @@ def prepare(
 @app.command()
 def append(
     files: Tables,
-    output: Annotated[Path, typer.Option("--to", help="A folder that prepare wrote.")],
+    output: Annotated[Path, option("A folder that prepare wrote.", "--to")],
     task: TaskColumn = "task",
     worker: WorkerColumn = "worker",
     label: LabelColumn = "label",
@@ -101,15 +99,15 @@ def _say_what_is_in(output: Path, *, as_json: bool) -> None:
 @app.command()
 def fit(
     folder: Annotated[Path, typer.Argument(help="A folder that prepare wrote.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for labels, workers and run.json.")],
-    method: Annotated[Streamed, typer.Option(help="How to weigh the workers.")] = "dawid-skene",
+    output: Annotated[Path, option("Folder for labels, workers and run.json.", "--output", "-o")],
+    method: Annotated[Streamed, option("How to weigh the workers.")] = "dawid-skene",
     dtype: Annotated[
-        Literal["float32", "float64"], typer.Option(help="Numbers to compute with; float32 halves the memory.")
+        Literal["float32", "float64"], option("Numbers to compute with; float32 halves the memory.")
     ] = "float32",
-    max_iter: Annotated[int, typer.Option(help="Most iterations; a fit that needs more ends with a note.")] = 500,
-    tol: Annotated[float, typer.Option(help="Stop when the objective per annotation changes by at most this.")] = 1e-7,
-    device: Annotated[Literal["cpu", "cuda"] | None, typer.Option(help="Default: cuda where there is any.")] = None,
-    seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
+    max_iter: Annotated[int, option("Most iterations; a fit that needs more ends with a note.")] = 500,
+    tol: Annotated[float, option("Stop when the objective per annotation changes by at most this.")] = 1e-7,
+    device: Annotated[Literal["cpu", "cuda"] | None, option("Default: cuda where there is any.")] = None,
+    seed: Annotated[int, option("Breaks ties.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Run EM over the blocks in FOLDER and write the label of every task.

@@ -5,21 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from labelonce.cli._options import Crowd
+from labelonce.cli._options import Crowd, option
 
 
 def simulate(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the labels go, by suffix.")],
-    gold: Annotated[Path | None, typer.Option(help="Where the true labels go.")] = None,
-    tasks: Annotated[int, typer.Option(help="Number of tasks.")] = 1000,
-    workers: Annotated[int, typer.Option(help="Number of workers.")] = 50,
-    classes: Annotated[int, typer.Option(help="Number of classes.")] = 10,
-    redundancy: Annotated[int, typer.Option(help="Labels per task.")] = 1,
-    crowd: Annotated[Crowd, typer.Option(help="What the bad workers do.")] = "hammer-spammer",
-    quality: Annotated[float, typer.Option(help="Chance that a worker is good.")] = 0.2,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same file.")] = 0,
+    output: Annotated[Path, option("Where the labels go, by suffix.", "--output", "-o")],
+    gold: Annotated[Path | None, option("Where the true labels go.")] = None,
+    tasks: Annotated[int, option("Number of tasks.")] = 1000,
+    workers: Annotated[int, option("Number of workers.")] = 50,
+    classes: Annotated[int, option("Number of classes.")] = 10,
+    redundancy: Annotated[int, option("Labels per task.")] = 1,
+    crowd: Annotated[Crowd, option("What the bad workers do.")] = "hammer-spammer",
+    quality: Annotated[float, option("Chance that a worker is good.")] = 0.2,
+    seed: Annotated[int, option("The same seed gives the same file.")] = 0,
 ) -> None:
     """Write labels of a simulated crowd, to try things on.
 
@@ -38,10 +36,8 @@ def simulate(
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the files and the run go.")] = Path(
-        "labelonce-demo"
-    ),
-    seed: Annotated[int, typer.Option(help="Another seed, another crowd.")] = 0,
+    output: Annotated[Path, option("Where the files and the run go.", "--output", "-o")] = Path("labelonce-demo"),
+    seed: Annotated[int, option("Another seed, another crowd.")] = 0,
 ) -> None:
     """Simulate a crowd that labels handwritten digits, train on it, and see who can be trusted.
 
