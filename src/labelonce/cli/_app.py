@@ -1,7 +1,5 @@
 """The application: its commands, in the order of --help."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The commands for buying labels: plan, next, and a team's project and its service."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

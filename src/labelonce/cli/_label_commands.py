@@ -1,7 +1,5 @@
 """The commands on files of labels: check, aggregate, judges, agreement, compare."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -4,8 +4,6 @@ A parameter has the name of the library's argument that it is passed to; that is
 the option to speak of.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from enum import StrEnum

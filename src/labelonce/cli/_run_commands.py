@@ -1,7 +1,5 @@
 """The commands on runs: train one, predict, show, review and report it; and embed, which makes features."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

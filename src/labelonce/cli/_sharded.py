@@ -1,7 +1,5 @@
 """`labelonce sharded prepare`, `append` and `fit`."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`labelonce train`."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands to try things on: simulate a crowd, and the demo."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`texts` and `images`: what is known comes from the cache, the rest from the model, kept batch by batch."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Random views of a batch of images, drawn on the device that holds them."""
 
-from __future__ import annotations
-
 import torch
 from torch.nn import functional as F
 

@@ -1,7 +1,5 @@
 """A training's state on disk, so that a fit that was stopped can resume."""
 
-from __future__ import annotations
-
 import json
 from hashlib import sha256
 from pathlib import Path

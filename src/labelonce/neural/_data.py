@@ -1,7 +1,5 @@
 """Features for a network: arrays and tensors, on the device where they fit, and map-style data sets batch by batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
@@ -27,23 +25,10 @@ _SHARE = 0.5  # of the free memory of a device: larger arrays stay where they ar
 
 
 class Inputs:
-    """The tasks' features, ready to be taken by number.
+    """The tasks' features, ready to be taken by number; `shape` is that of one task, channels first.
 
-    Parameters
-    ----------
-    X : array, tensor or map-style data set
-    device : torch.device
-    dtype : torch.dtype
-        Of the batches.
-    moments : (mean, deviation) or (), optional
-        Subtracted and divided by, for each feature or channel. Default: those of X; (), nothing, for a data set.
-    add_up : callable, optional
-        Sums a tensor over all processes that have a part of the tasks.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of one task, channels first.
+    `moments`, mean and deviation, are subtracted and divided by, for each feature or channel: by default those of X,
+    for a data set (), nothing. `add_up` sums a tensor over all processes that have a part of the tasks.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """Networks for small images and for feature vectors; each function returns a fresh module for `n_classes`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Training steps as CUDA graphs: recorded once, then replayed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

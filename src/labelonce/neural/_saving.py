@@ -1,7 +1,5 @@
 """Networks as plain values for a file: a name and options instead of a function, bytes instead of parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

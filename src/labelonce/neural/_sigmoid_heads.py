@@ -1,7 +1,5 @@
 """One network for several labels at once: a sigmoid head for each yes-or-no question."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Targets on slots: only one batch at a time becomes dense on the device."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The steps of a training, each a method to override, and where and in which precision they are done."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

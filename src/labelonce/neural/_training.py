@@ -1,7 +1,5 @@
 """One network's training: the order of the tasks, the processes that share it, and the epochs done."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -194,17 +192,6 @@ def end_of(stage: int, n: int) -> float:
     return 1.0 if stage + 1 == n else first + (1 - first) * stage / (n - 1)
 
 
-@dataclass
-class Run:
-    """A training with the tasks that it is fitted to, those held out, and the best epoch on these."""
-
-    job: Training
-    rows: Rows
-    fitted: Ids
-    held: Ids
-    best: Best
-
-
 class Best:
     """The epoch with the lowest loss on held-out targets, and whether patience has run out."""
 
@@ -226,3 +213,14 @@ class Best:
         """Give the module the parameters of the best epoch, if one was noted."""
         if self.state:
             module.load_state_dict(self.state)
+
+
+@dataclass
+class Run:
+    """A training with the tasks that it is fitted to, those held out, and the best epoch on these."""
+
+    job: Training
+    rows: Rows
+    fitted: Ids
+    held: Ids
+    best: Best

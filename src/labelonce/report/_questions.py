@@ -1,7 +1,5 @@
 """The page about several labels at once: every question, how strict the workers are, and what is in doubt."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +22,27 @@ FEW_ANSWERS = 10  # below which a worker's strictness is not shown
 LEANING = 50.0  # answers that an average worker is worth, where workers are put in order
 _TASKS, _EXTREMES, _ANSWERS = 4, 4, 6
 _CHOICE = ("learner", "by_skill", "predictions", "score")
+
+
+@dataclass(frozen=True)
+class Strictness:
+    """One row per worker, or per worker and question: how many answers, the share of yes among them, and that found."""
+
+    worker: Any
+    question: Any
+    answers: Any
+    said: Floats
+    found: Floats
+
+    @property
+    def value(self) -> Floats:
+        """How much less often the worker says yes than the estimated truth."""
+        return self.found - self.said
+
+    @property
+    def ranked(self) -> Floats:
+        """The same, leaning on 0 where answers are few: chance makes few answers extreme."""
+        return np.asarray(self.value * self.answers / (self.answers + LEANING))
 
 
 @dataclass(frozen=True)
@@ -99,27 +118,6 @@ class QuestionFacts:
         true = np.bincount(cell, self.posterior[ann.pair[says]]) / count
         worker, asked = np.divmod(cells, ann.n_questions)
         return Strictness(worker, asked, count, said, true)
-
-
-@dataclass(frozen=True)
-class Strictness:
-    """One row per worker, or per worker and question: how many answers, the share of yes among them, and that found."""
-
-    worker: Any
-    question: Any
-    answers: Any
-    said: Floats
-    found: Floats
-
-    @property
-    def value(self) -> Floats:
-        """How much less often the worker says yes than the estimated truth."""
-        return self.found - self.said
-
-    @property
-    def ranked(self) -> Floats:
-        """The same, leaning on 0 where answers are few: chance makes few answers extreme."""
-        return np.asarray(self.value * self.answers / (self.answers + LEANING))
 
 
 def read_question_facts(fitted: Any, annotations: MultiLabelAnnotations) -> QuestionFacts:

@@ -57,12 +57,8 @@ class OtherVersion(ValueError):
 class States:
     """Turns objects into state and back.
 
-    Parameters
-    ----------
-    homes : mapping
-        The full name of every class whose objects have state, by the name that files hold.
-    versions : mapping
-        The version of a class's state, 1 where it is not named: raised when its attributes change their meaning.
+    `homes` has the full name of every class whose objects have state, by the name that files hold; `versions` that of
+    the state, 1 where it is not named: raised when the attributes of a class change their meaning.
     """
 
     def __init__(self, homes: Mapping[str, str], versions: Mapping[str, int]) -> None:

@@ -1,11 +1,9 @@
 """A run on questions, several labels at once: how its files are read, what is fitted, and what is kept of it."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,10 +22,8 @@ from labelonce.multilabel import (
     read_multilabel_gold,
     yes_shares,
 )
+from labelonce.runs._inputs import Rows
 from labelonce.runs._record import DataSize, EstimatedAccuracy, QuestionOutcome, UsedRecipe
-
-if TYPE_CHECKING:
-    from labelonce.runs._inputs import Rows
 
 QUESTIONS = "questions"  # of `multiple`: check boxes of an export, or the columns of a wide table, as questions
 _READ = ("task", "worker", "question", "answer", "answers", "ignore", "duplicates", "missing", "relabel", "normalise")

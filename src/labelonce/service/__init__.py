@@ -1,7 +1,5 @@
 """Labelling with a team: a project folder, and a service that hands out tasks while the model improves."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from labelonce._lazy import lazy_names

@@ -1,7 +1,5 @@
 """The web application: pages, errors and limits; requests are answered in `_for_workers` and `_for_admins`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -43,13 +43,7 @@ class Limits:
     which there is none. Only where all are at work a new one is refused. An address that may speak for others, a proxy,
     has no limit of its own.
 
-    Parameters
-    ----------
-    most : int
-    most_from_one : int
-        Of one address.
-    proxies : str
-        Comma-separated addresses and networks, or "*", as FORWARDED_ALLOW_IPS names them.
+    `proxies` are comma-separated addresses and networks, or "*", as FORWARDED_ALLOW_IPS names them.
     """
 
     def __init__(self, most: int, most_from_one: int = MOST_FROM_ONE_ADDRESS, proxies: str = "127.0.0.1") -> None:

@@ -1,7 +1,5 @@
 """The requests of the dashboard: progress, workers, labels as files, making and revoking links."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response

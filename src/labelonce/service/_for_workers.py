@@ -1,7 +1,5 @@
 """The requests of the labelling page: a task, its image, storing a label, taking it back."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """What Label Studio asks of a machine-learning backend, below a path that only it knows."""
 
-from __future__ import annotations
-
 import hmac
 from typing import Annotated, Any
 

@@ -36,14 +36,7 @@ class Job(Protocol):
 class Live:
     """A `Router` that is fed from the answers of a project, and never waits for anything.
 
-    Attributes
-    ----------
-    found : Found or None
-        The newest fit.
-    n_given, n_skipped : Counter
-        Labels and skips by worker.
-    n_labels : int
-        All labels.
+    `found` is the newest fit; `n_given` and `n_skipped` count labels and skips by worker, `n_labels` all labels.
     """
 
     def __init__(self, project: Project, answers: list[AnswerRow], found: FinishedFit | None) -> None:

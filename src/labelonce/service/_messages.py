@@ -1,7 +1,5 @@
 """The bodies of requests and responses, for validation and for the OpenAPI description."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field

@@ -1,7 +1,5 @@
 """A project folder: tasks, settings, the database of answers, and fits next to it that can all be made again."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -10,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from labelonce._messages import printable, show
 from labelonce.files import check_no_file, locate
@@ -75,7 +73,7 @@ class Project:
         known: str | os.PathLike[str] | None = None,
         guide: str | os.PathLike[str] | None = None,
         **settings: Any,
-    ) -> Project:
+    ) -> Self:
         """Make a project folder of a table of tasks, or of a folder of images, and return the project.
 
         Parameters

@@ -26,17 +26,11 @@ runpy.run_module("labelonce.service._fit", run_name="__main__")
 
 
 class Refits:
-    """Starts fits, one at a time among all services of a project, and hands over what they find.
-
-    Attributes
-    ----------
-    elsewhere : bool
-        Whether another service is fitting.
-    """
+    """Starts fits, one at a time among all services of a project, and hands over what they find."""
 
     def __init__(self, project: Project, adopt: Callable[[FinishedFit], Awaitable[None]], writer: Writer) -> None:
         self.project, self._adopt, self._writer = project, adopt, writer
-        self.elsewhere = False
+        self.elsewhere = False  # whether another service is fitting
         self._failed = self._failed_elsewhere = ""
         self._believed = self._fetched = 0  # numbers of the newest fits that are believed, and that were asked for
         self._process: Process | None = None

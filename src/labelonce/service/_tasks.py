@@ -28,14 +28,8 @@ _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
 class Tasks:
     """All tasks, in the order of their file.
 
-    Attributes
-    ----------
-    ids : (n_tasks,)
-        As in the file, integers or strings.
-    names : list of str
-        The same as strings: what the service and the database call them.
-    texts, images : list or None
-        What is shown of them; images are paths.
+    `ids` are integers or strings, as in the file, and `names` the same as strings: what the service and the database
+    call them. `texts` and `images`, which are paths, are what is shown of them.
     """
 
     def __init__(self, folder: Path, settings: Settings) -> None:
