@@ -85,8 +85,9 @@ def _say_what_is_in(output: Path, *, as_json: bool) -> None:
     from labelonce.sharded import open_shards
 
     shards = open_shards(output)
-    found = {"annotations": shards.n_annotations, "tasks": shards.n_labelled, "workers": len(shards.workers)}
-    found |= {"classes": shards.classes.tolist(), "blocks": shards.n_blocks, "output": str(output)}
+    found: dict[str, Any] = {"annotations": shards.n_annotations, "tasks": shards.n_labelled}
+    found |= {"workers": len(shards.workers), "classes": shards.classes.tolist(), "blocks": shards.n_blocks}
+    found["output"] = str(output)
     if as_json:
         print_json(found)
     else:

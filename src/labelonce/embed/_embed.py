@@ -157,12 +157,6 @@ def _listed(given: Any) -> tuple[Ids, list[Any]]:
     return np.arange(len(given)), list(given)
 
 
-def cache_folder() -> Path:
-    """Return where vectors are kept: LABELONCE_CACHE, or labelonce in the user's folder of caches."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("LABELONCE_CACHE") or Path(home) / "labelonce")
-
-
 class Cache:
     """The vectors of one model. What was put in is there after a kill, and for other processes at once."""
 
@@ -185,8 +179,10 @@ class Cache:
 
 @contextmanager
 def opened(model: str) -> Iterator[Cache]:
-    """Give the vectors of the model with a fingerprint."""
-    path = cache_folder() / "embeddings" / f"{model[:32]}.db"
+    """Give the vectors of the model with a fingerprint, in LABELONCE_CACHE or the user's folder of caches."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("LABELONCE_CACHE") or Path(home) / "labelonce")
+    path = folder / "embeddings" / f"{model[:32]}.db"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=60.0)

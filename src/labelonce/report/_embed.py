@@ -23,7 +23,7 @@ def page_data(facts: Facts, table: WorkerTable, seconds: Any, work: WorkFigures 
     order = np.argsort(-table.wrong, kind="stable")
     n_classes = facts.annotations.n_classes
     n_maps = min(len(order), _MAP_BYTES // n_classes**2)
-    blind = table.blind[order]
+    blind, share = table.blind[order], facts.labels_per_worker / facts.labels_per_worker.sum()
     data = {
         "classes": names(facts.annotations.classes),
         "flagNames": list(FLAGS),
@@ -40,7 +40,7 @@ def page_data(facts: Facts, table: WorkerTable, seconds: Any, work: WorkFigures 
         "pay": None,
         "nMaps": n_maps,
         "maps": _as_bytes(facts.confusion[order[:n_maps]]),
-        "population": _as_bytes(population_confusion(facts)),
+        "population": _as_bytes(np.einsum("w,wks->ks", share, facts.confusion)),  # the mean over labels
     }
     figures: dict[str, Any] = {} if work is None else {"seconds": work.seconds, "pay": work.pay}
     if seconds is not None:
@@ -49,12 +49,6 @@ def page_data(facts: Facts, table: WorkerTable, seconds: Any, work: WorkFigures 
         if not np.isnan(values).all():
             data[name] = [None if np.isnan(value) else round(float(value), 2) for value in values[order]]
     return data
-
-
-def population_confusion(facts: Facts) -> Floats:
-    """Return the mean confusion over labels: of every worker by its share of them."""
-    share = facts.labels_per_worker / facts.labels_per_worker.sum()
-    return np.asarray(np.einsum("w,wks->ks", share, facts.confusion))
 
 
 def worker_values(seconds: Any, workers: Ids) -> Floats:
@@ -87,7 +81,10 @@ def _as_bytes(confusion: Floats) -> str:
 
 def rows_of_rounds(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the entries of a history, each number None where there is none."""
-    return [{name: _or_none(value) for name, value in entry.items()} for entry in history]
+    return [
+        {name: None if isinstance(value, float) and not np.isfinite(value) else value for name, value in entry.items()}
+        for entry in history
+    ]
 
 
 def choice_rows(facts: Facts) -> list[dict[str, Any]]:
@@ -112,10 +109,6 @@ def run_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     as_json = partial(json.dumps, ensure_ascii=False, default=str)
     rows = (run or {}).items()
     return [(str(name), value if isinstance(value, str) else clip(as_json(value), 20_000)) for name, value in rows]
-
-
-def _or_none(value: Any) -> Any:
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def short(value: Any) -> str:

@@ -55,10 +55,6 @@ class QuestionFacts:
     thresholds: Floats
 
     @property
-    def pair_task(self) -> Codes:
-        return self.annotations.task[self.annotations.pair_start]
-
-    @property
     def pair_question(self) -> Codes:
         return self.annotations.question[self.annotations.pair_start]
 
@@ -272,21 +268,17 @@ def _extreme(found: Strictness, place: int, workers: list[str]) -> dict[str, Any
 
 def _task_row(facts: QuestionFacts, pair: int, texts: Any, images: Any) -> dict[str, Any]:
     ann = facts.annotations
-    task = int(facts.pair_task[pair])
     first = int(ann.pair_start[pair])
     last = int(ann.pair_start[pair + 1]) if pair + 1 < len(ann.pair_start) else len(ann)
+    task, shown = int(ann.task[first]), slice(first, min(last, first + _ANSWERS))
+    who, said = names(ann.workers[ann.worker[shown]]), names(ann.answers[ann.answer[shown]])
     return shown_of(task, ann.tasks, texts, images) | {
         "task": names(ann.tasks[[task]])[0],
         "yes": bool(facts.label[pair]),
         "probability": float(facts.posterior[pair]),
-        "given": _answers(ann, first, min(last, first + _ANSWERS)),
+        "given": list(zip(who, said, strict=True)),
         "more": max(0, last - first - _ANSWERS),
     }
-
-
-def _answers(ann: MultiLabelAnnotations, first: int, end: int) -> list[tuple[str, str]]:
-    who, said = names(ann.workers[ann.worker[first:end]]), names(ann.answers[ann.answer[first:end]])
-    return list(zip(who, said, strict=True))
 
 
 def _choices(fitted: Any) -> list[dict[str, Any]]:

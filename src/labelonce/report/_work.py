@@ -93,9 +93,10 @@ def _periods(when: Floats, right: Floats, annotations: Annotations) -> list[Peri
         return []
     periods = []
     for part in np.array_split(known, n):
-        ends = (datetime.fromtimestamp(float(when[end]), UTC).strftime("%Y-%m-%d %H:%M") for end in part[[0, -1]])
+        ends = when[part[[0, -1]]].tolist()
+        first, last = (datetime.fromtimestamp(one, UTC).strftime("%Y-%m-%d %H:%M") for one in ends)
         n_workers = len(np.unique(annotations.worker[part]))
-        periods.append(Period(*ends, len(part), n_workers, float(right[part].mean())))
+        periods.append(Period(first, last, len(part), n_workers, float(right[part].mean())))
     return periods
 
 

@@ -4,7 +4,6 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
 from labelonce._messages import show
@@ -129,10 +128,3 @@ _OPENER = urllib.request.build_opener(_KeepToOneServer)
 def _is_personal(token: str) -> bool:
     """Return whether a token is a personal one: a JSON web token, of three parts."""
     return token.count(".") == 2
-
-
-def annotations_in(tasks: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield every task with each of its annotations."""
-    for task in tasks:
-        for annotation in task.get("annotations", []):
-            yield task, annotation

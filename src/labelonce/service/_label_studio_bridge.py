@@ -12,7 +12,7 @@ import numpy as np
 
 from labelonce._messages import printable
 from labelonce.service._label_studio import Control, answer_of, mappings, number_of, origin, read_config
-from labelonce.service._label_studio_api import LabelStudio, annotations_in
+from labelonce.service._label_studio_api import LabelStudio
 from labelonce.service._secrets import without_secrets
 from labelonce.service._service import Service
 
@@ -85,11 +85,11 @@ class Bridge:
         """Compare everything: what is in Label Studio is here afterwards, and what is not there is not here."""
         tasks = await asyncio.to_thread(self.api.tasks)
         there = set()
-        for task, annotation in annotations_in(tasks):
-            there.add(origin(annotation))
-            await self._take(annotation, self._name(task))
         for task in tasks:
-            self._name(task)
+            name = self._name(task)
+            for annotation in task.get("annotations", []):
+                there.add(origin(annotation))
+                await self._take(annotation, name)
         for row in await self.service.read_store(lambda store: store.answers()):
             if row.origin is not None and row.origin.startswith("label-studio ") and row.origin not in there:
                 await self.service.mirror(row.origin, None)
