@@ -1,6 +1,5 @@
 """`--classes` and `--answers`: answers that are not classes on the command line."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pyarrow as pa
 import pytest
 from commands import Capture, json_of, output_of, refused, run
 from pyarrow import parquet
-from small_files import written
+from small_files import rows_of, written
 
 import labelonce as lo
 from labelonce import simulate
@@ -42,10 +41,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def share_right(folder: Path, clean: Path) -> float:
     """Return the share of right labels in a file."""
-    gold, found = (
-        {row["task"]: row["label"] for row in csv.DictReader(path.read_text().splitlines())}
-        for path in (folder / "gold.csv", clean)
-    )
+    paths = (folder / "gold.csv", clean)
+    gold, found = ({row["task"]: row["label"] for row in rows_of(path)} for path in paths)
     return float(np.mean([gold[task] == label for task, label in found.items()]))
 
 

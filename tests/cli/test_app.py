@@ -18,9 +18,8 @@ from labelonce.cli._aggregate import _aggregator
 @pytest.fixture(scope="module")
 def labels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cli") / "labels.csv"
-    done = labelonce_cli(
-        "simulate", "-o", path, "--tasks", "60", "--workers", "8", "--classes", "3", "--redundancy", "4"
-    )
+    crowd = ["--tasks", "60", "--workers", "8", "--classes", "3", "--redundancy", "4"]
+    done = labelonce_cli("simulate", "-o", path, *crowd)
     assert done.returncode == 0, done.stderr
     return path
 
@@ -82,16 +81,13 @@ def species(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("groups", ["taxonomy", "auto", "genera.csv"])
 def test_aggregate_takes_groups_of_classes(groups: str, tmp_path: Path, capfd: Capture) -> None:
     labels, output = species(tmp_path), tmp_path / "clean.csv"
-    (tmp_path / "genera.csv").write_text(
-        "class,group\ndog/beagle,dog\ndog/poodle,dog\ncat/tabby,cat\ncat/siamese,cat\nbird/robin,bird\n"
-    )
+    rows = "dog/beagle,dog\ndog/poodle,dog\ncat/tabby,cat\ncat/siamese,cat\nbird/robin,bird\n"
+    (tmp_path / "genera.csv").write_text(f"class,group\n{rows}")
     named = str(tmp_path / groups) if groups.endswith("csv") else groups
     assert run("aggregate", labels, "--groups", named, "-o", output) == 0
     assert output.read_text().splitlines()[0].replace('"', "").startswith("task,label,confidence,class_1,")
-    error = capfd.readouterr().err
-    assert ("1 of 5 classes are left out, because nobody gave them, such as 'bird/robin'" in error) == (
-        groups == "genera.csv"
-    )
+    said = "1 of 5 classes are left out, because nobody gave them, such as 'bird/robin'"
+    assert (said in capfd.readouterr().err) == (groups == "genera.csv")
 
 
 @pytest.mark.parametrize(

@@ -45,18 +45,8 @@ def test_check_of_a_file_from_excel_says_all_at_once_and_what_to_run(excel: Path
     ):
         assert words in shown
     command = shlex.split(shown.partition("Next: labelonce ")[2])
-    assert command == [
-        "train",
-        "reviews.csv",
-        *NAMES,
-        "--missing",
-        "drop",
-        "--normalise",
-        "--text",
-        "Review",
-        "-o",
-        "run",
-    ]
+    options = ["--missing", "drop", "--normalise", "--text", "Review", "-o", "run"]
+    assert command == ["train", "reviews.csv", *NAMES, *options]
 
 
 def test_the_command_that_check_names_trains_and_says_what_it_did(excel: Path, capsys: Capture) -> None:
@@ -80,10 +70,8 @@ def test_spellings_are_refused_until_somebody_decides(command: str, excel: Path,
 @pytest.mark.parametrize("decided", [["--spellings", "keep"], ["--relabel", "map.csv"], ["--normalise"]])
 def test_each_way_to_decide_on_spellings_is_taken(decided: list[str], excel: Path) -> None:
     Path("map.csv").write_text("old,new\nBOOK ,book\n")
-    assert (
-        run("aggregate", excel, *NAMES, "--missing", "drop", *decided, "--method", "majority-vote", "-o", "clean.csv")
-        == 0
-    )
+    options = ["--missing", "drop", *decided, "--method", "majority-vote", "-o", "clean.csv"]
+    assert run("aggregate", excel, *NAMES, *options) == 0
     assert len({row["label"] for row in rows_of(Path("clean.csv"))}) == (3 if "keep" in decided else 2)
 
 
@@ -127,9 +115,8 @@ def test_train_takes_batches_and_the_run_remembers_them(capsys: Capture) -> None
 
 def test_texts_are_found_in_all_files_of_labels() -> None:
     for name, start in (("a.csv", 0), ("b.csv", 20)):
-        rows = [
-            f"{i},w{i % 3},{y},{WORDS[y]}\n" for i in range(start, start + 20) for y in [("book", "not a book")[i % 2]]
-        ]
+        labels = [(i, ("book", "not a book")[i % 2]) for i in range(start, start + 20)]
+        rows = [f"{i},w{i % 3},{y},{WORDS[y]}\n" for i, y in labels]
         Path(name).write_text("task,worker,label,said\n" + "".join(rows) + ",,,\n")
     assert run("train", "a.csv", "b.csv", "--text", "said", "--missing", "drop", "--rounds", "1", "-o", "run") == 0
     assert json.loads(Path("run/run.json").read_text())["data"]["tasks"] == 40
@@ -140,10 +127,8 @@ def test_probabilities_are_refused_in_a_sentence(command: str, capsys: Capture) 
     rows = "".join(f"{i},{w},0.{i}{ord(w)}\n" for i in range(20) for w in "ab")
     Path("soft.csv").write_text("task,worker,label\n" + rows)
     assert run(command, "soft.csv", *(["--features", "soft.csv"] if command == "train" else [])) == 2
-    assert (
-        "got 40 different numbers between 0 and 1, such as '0.097', which look like probabilities"
-        in capsys.readouterr().err
-    )
+    said = "got 40 different numbers between 0 and 1, such as '0.097', which look like probabilities"
+    assert said in capsys.readouterr().err
     assert run("check", "soft.csv") == 1
     assert "Next: make classes of the probabilities" in capsys.readouterr().out
 
@@ -230,12 +215,8 @@ def test_questions_come_from_several_files_too(capsys: Capture) -> None:
 @pytest.fixture
 def trained() -> None:
     x = np.random.default_rng(0).normal(size=60)
-    labels = {
-        "Review ID": range(60),
-        "worker": [i % 3 for i in range(60)],
-        "label": ["yes" if v > 0 else "no" for v in x],
-    }
-    lo.write(pa.table(labels), "labels.csv")
+    said = ["yes" if one > 0 else "no" for one in x]
+    lo.write(pa.table({"Review ID": range(60), "worker": [i % 3 for i in range(60)], "label": said}), "labels.csv")
     lo.write(pa.table({"Review ID": range(60), "x": x}), "features.csv")
     command = ["--task-column", "Review ID", "--features", "features.csv", "--rounds", "1", "-o", "run"]
     assert run("train", "labels.csv", *command) == 0
@@ -273,10 +254,8 @@ def test_predict_refuses_a_column_of_ids_that_is_not_there(capsys: Capture) -> N
 
 
 def test_agreement_prints_figures_classes_and_pairs(capsys: Capture) -> None:
-    Path("r.csv").write_text(
-        "task,worker,label\n"
-        + "".join(f"{t},{w},{(t + (w == 'c' and t < 2)) % 3 + 1}\n" for t in range(9) for w in "abc")
-    )
+    rows = [f"{t},{w},{(t + (w == 'c' and t < 2)) % 3 + 1}\n" for t in range(9) for w in "abc"]
+    Path("r.csv").write_text("task,worker,label\n" + "".join(rows))
     shown = output_of(capsys, "agreement", "r.csv", "-o", "pairs.csv")
     for words in ("27 labels of 9 tasks", "are the same: 0.85 (", "Fleiss' kappa: 0.78 (", "by their order: 0.8"):
         assert words in shown

@@ -55,10 +55,8 @@ def test_it_says_what_judges_are_worth_and_writes_what_to_do(
 ) -> None:
     folder = tmp_path / "panel"
     found = said(capfd, verdicts, "--gold", checked, "--swap", "A,B", "--next", 10, "-o", folder)
-    assert found["n"] == {"verdicts": 8 * N, "items": N, "judges": 4, "people": 0, "families": 2, "orders": 2} | {
-        "refusals": 8,
-        "gold": 40,
-    }
+    crowd = {"judges": 4, "people": 0, "families": 2, "orders": 2}
+    assert found["n"] == {"verdicts": 8 * N, "items": N, "refusals": 8, "gold": 40} | crowd
     assert {row["worker"].split("/")[0] for row in found["judges"][:2]} == {"big"}
     assert found["accuracy"]["low"] < 0.86 < found["accuracy"]["high"]
     assert {path.name for path in folder.iterdir()} == PANEL_FILES

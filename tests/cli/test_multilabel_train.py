@@ -89,11 +89,8 @@ def test_show_prints_questions_and_the_strictness_of_workers(folder: Path, capsy
     printed = output_of(capsys, "show", folder / "run")
     assert "450 answers to 3 questions about 150 tasks by 6 workers" in printed
     assert "Workers, strictest first" in printed
-    assert [line.split("\t")[0] for line in printed.split("# Questions\n")[1].splitlines()[1:4]] == [
-        "dog",
-        "sea",
-        "night",
-    ]
+    rows = printed.split("# Questions\n")[1].splitlines()[1:4]
+    assert [line.split("\t")[0] for line in rows] == ["dog", "sea", "night"]
     assert len(json_of(capsys, "show", folder / "run")["workers"]) == 6
 
 

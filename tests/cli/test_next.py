@@ -88,18 +88,11 @@ def test_what_is_wrong_with_features_is_said_without_options_of_other_commands(
 def test_it_writes_the_input_file_of_a_tool_with_what_the_tool_shows(tmp_path: Path, capsys: Capture) -> None:
     rng = np.random.default_rng(0)
     header = ["HITId", "WorkerId", "AssignmentStatus", "Input.url", "Input.caption", "Answer.kind"]
-    rows = [
-        [
-            f"h{task}",
-            worker,
-            "Approved",
-            f"{task}.jpg",
-            f"a, b {task}",
-            ("cat", "dog")[(task + (rng.random() < 0.2)) % 2],
-        ]
-        for task in range(40)
-        for worker in rng.permutation(["ann", "bob", "eve"])[:2].tolist()
-    ]
+    rows = []
+    for task in range(40):
+        for worker in rng.permutation(["ann", "bob", "eve"])[:2].tolist():
+            label = ("cat", "dog")[(task + (rng.random() < 0.2)) % 2]
+            rows.append([f"h{task}", worker, "Approved", f"{task}.jpg", f"a, b {task}", label])
     batch, out = tmp_path / "Batch_1.csv", tmp_path / "next.csv"
     with batch.open("w") as file:
         csv.writer(file).writerows([header, *rows])

@@ -33,17 +33,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     confusion = simulate.hammer_spammer(6, 3, 0.5, rng, exact=True)
     ann = simulate.annotate(true[:90], confusion, simulate.assign(90, 6, 1, rng), rng)
     texts = np.array(["a fine cat", "the old dog", "one red bird"])[true]
-    labels = {
-        "task": ann.task,
-        "worker": [f"w{w}" for w in ann.worker],
-        "label": np.array(["cat", "dog", "owl"])[ann.label],
-    }
-    lo.write(pa.table(labels | {"text": texts[ann.task]}), made / "labels.csv")
+    labels = {"task": ann.task, "worker": [f"w{w}" for w in ann.worker]}
+    labels |= {"label": np.array(["cat", "dog", "owl"])[ann.label], "text": texts[ann.task]}
+    lo.write(pa.table(labels), made / "labels.csv")
     table = pa.table({"task": np.arange(100)} | {f"x{place}": X[:, place] for place in range(3)})
     lo.write(table, made / "features.csv")
-    lo.write(
-        table.slice(90).select(["x2", "task", "x0", "x1"]).append_column("more", pa.array(["-"] * 10)), made / "new.csv"
-    )
+    new = table.slice(90).select(["x2", "task", "x0", "x1"])
+    lo.write(new.append_column("more", pa.array(["-"] * 10)), made / "new.csv")
     (made / "texts.csv").write_text("text\nanother cat\nmy dog\n")
     train = ["train", str(made / "labels.csv"), "--features", str(made / "features.csv"), "--rounds", "2"]
     assert labelonce(*train, "-o", made / "run") == 0
@@ -304,11 +300,8 @@ def test_a_folder_without_a_run_is_told(command: list[str], tmp_path: Path, caps
 def stopped(folder: Path, run: Path) -> None:
     """Leave an unfinished run, as a kill before the first checkpoint does."""
     assert trained(folder, "--rounds", "2", "-o", run) == 0
-    job = {
-        key: value
-        for key, value in record_of(run).items()
-        if key in ("format", "options", "inputs", "versions", "started")
-    }
+    record = record_of(run)
+    job = {key: record[key] for key in ("format", "options", "inputs", "versions", "started")}
     (run / ".work").mkdir()
     (run / ".work" / "job.json").write_text(json.dumps(job))
 

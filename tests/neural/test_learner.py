@@ -240,12 +240,10 @@ def test_a_fit_with_dropout_is_decided_by_its_seed_and_goes_on(tmp_path: Path) -
 
 def test_averages_come_back_in_the_layout_of_their_parameters(tmp_path: Path) -> None:
     module = neural.resnet20(3).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    jobs = [
-        Training(
-            net, torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), torch.Generator(), 0, 1, 1, ALONE, **PLAIN
-        )
-        for net in (module, deepcopy(module))
-    ]
+    jobs = []
+    for net in (module, deepcopy(module)):
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        jobs.append(Training(net, optimizer, torch.Generator(), 0, 1, 1, ALONE, **PLAIN))
     images = torch.zeros(2, 3, 8, 8).contiguous(memory_format=torch.channels_last)
     jobs[0].module(images).sum().backward()
     jobs[0].optimizer.step()
@@ -377,9 +375,8 @@ def test_bad_data_are_named(X: Any, y: Any, sentence: str) -> None:
 
 
 def test_a_network_that_diverges_is_an_error() -> None:
-    with pytest.raises(
-        ValueError, match=r"the network diverged: its loss is (nan|inf) after epoch \d+ with lr=1000. Lower lr."
-    ):
+    said = r"the network diverged: its loss is (nan|inf) after epoch \d+ with lr=1000. Lower lr."
+    with pytest.raises(ValueError, match=said):
         learner(lr=1000.0, epochs=20).fit(features(), posteriors())
 
 
@@ -426,9 +423,7 @@ def test_tensor_rates_are_set_in_place() -> None:
     module(torch.zeros(1, 3))
     rate = torch.tensor(0.0)
     optimizer = torch.optim.SGD([{"params": module.parameters(), "lr": rate, "rate": 2.0}])
-    job = Training(
-        module, optimizer, torch.Generator(), 0, 1, 1, Processes(shared=False), compiled=False, recorded=False
-    )
+    job = Training(module, optimizer, torch.Generator(), 0, 1, 1, ALONE, **PLAIN)
     job.set_rate(0.25)
     assert float(rate) == 0.5
 
@@ -440,8 +435,6 @@ def test_targets_on_candidates_train_as_dense_ones_do() -> None:
     classes = np.stack([rng.permutation(5)[:2] for _ in range(120)]).astype(np.int32)
     targets = Beliefs(mass[:, :2], 5, classes, mass[:, 2])
     options: dict[str, Any] = {"epochs": 2, "batch_size": 16, "device": "cpu", "random_state": 0, "holdout": 0.2}
-    dense, sparse = (
-        neural.TorchLearner(neural.mlp, **options).fit(X, one, np.linspace(0.5, 1.5, 120))
-        for one in (targets.to_dense(), targets)
-    )
+    net, weight = neural.TorchLearner(neural.mlp, **options), np.linspace(0.5, 1.5, 120)
+    dense, sparse = (clone(net).fit(X, one, weight) for one in (targets.to_dense(), targets))
     assert_allclose(sparse.predict_proba(X), dense.predict_proba(X), atol=1e-5)

@@ -22,14 +22,7 @@ from labelonce.neural import TorchLearner
 from labelonce.runs._images import network_for
 
 FEW: dict[str, Any] = {"epochs": 4, "batch_size": 20, "lr": 0.1, "device": "cpu"}
-
-
-MANY: dict[str, Any] = FEW | {
-    "epochs": 40,
-    "batch_size": 50,
-    "optimizer": "adamw",
-    "lr": 0.01,
-}  # epochs, so that labels are memorised
+MANY = FEW | {"epochs": 40, "batch_size": 50, "optimizer": "adamw", "lr": 0.01}  # so that labels are memorised
 
 
 def tasks(n_tasks: int = 200) -> Problem:

@@ -98,9 +98,8 @@ def test_gold_is_measured(tmp_path: Path) -> None:
     ann = small_crowd()
     fitted = lo.DawidSkene().fit(ann)
     gold = {int(task): int(fitted.labels_[task]) for task in range(10)}
-    assert "On 10 tasks with known true labels 100\xa0% of its labels are right" in page_of(
-        tmp_path, fitted, ann, gold=gold
-    )
+    page = page_of(tmp_path, fitted, ann, gold=gold)
+    assert "On 10 tasks with known true labels 100\xa0% of its labels are right" in page
 
 
 def test_the_estimate_stands_next_to_the_measurement(tmp_path: Path) -> None:
@@ -187,14 +186,8 @@ def test_expected_counts_are_summed_once(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_texts_images_and_seconds_are_shown(tmp_path: Path) -> None:
     ann = small_crowd(redundancy=2)
-    images = np.zeros((ann.n_tasks, 8, 8))
-    page = page_of(
-        tmp_path,
-        lo.DawidSkene().fit(ann),
-        ann,
-        texts={0: "x", 1: "y"} | dict.fromkeys(range(2, 60), "שלום 🙂"),
-        images=images,
-    )
+    texts = {0: "x", 1: "y"} | dict.fromkeys(range(2, 60), "שלום 🙂")
+    page = page_of(tmp_path, lo.DawidSkene().fit(ann), ann, texts=texts, images=np.zeros((ann.n_tasks, 8, 8)))
     assert "שלום 🙂" in page
     assert "data:image/webp;base64," in page
     ann = small_crowd()
@@ -238,9 +231,8 @@ def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     ann = small_crowd()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     _write._template.cache_clear()
-    with pytest.raises(
-        ImportError, match=r"the report needs Jinja2; install it with: pip install 'labelonce\[report\]'"
-    ):
+    said = r"the report needs Jinja2; install it with: pip install 'labelonce\[report\]'"
+    with pytest.raises(ImportError, match=said):
         page_of(tmp_path, lo.DawidSkene().fit(ann), ann)
 
 

@@ -21,12 +21,8 @@ pytestmark = [pytest.mark.usefixtures("skops"), pytest.mark.filterwarnings("igno
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder, (X, annotations) = tmp_path_factory.mktemp("models"), crowd()
     texts = [" ".join(f"word{int(value > 0)}{place}" for place, value in enumerate(row)) for row in X]
-    boxes = lo.MultiLabelAnnotations.from_ticked(
-        range(60),
-        ["ann", "bob"] * 30,
-        [["dog"] if i % 3 else ["sea", "dog"] for i in range(60)],
-        questions=["dog", "sea"],
-    )
+    ticked = [["dog"] if i % 3 else ["sea", "dog"] for i in range(60)]
+    boxes = lo.MultiLabelAnnotations.from_ticked(range(60), ["ann", "bob"] * 30, ticked, questions=["dog", "sea"])
     kept = [
         lo.DawidSkene().fit(annotations),
         lo.MBEM(lo.SoftmaxRegression(), rounds=2).fit(X, annotations),

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -211,11 +212,8 @@ def coloured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_on_images_finds_the_colours_and_shows_them(coloured: Path) -> None:
     record = json.loads((coloured / "run" / "run.json").read_text())
     assert record["features"] == {"kind": "images", "named": "stem", "size": 16}
-    assert (record["inputs"]["images"]["files"], record["data"]["tasks"], record["data"]["labelled_tasks"]) == (
-        80,
-        80,
-        70,
-    )
+    assert record["inputs"]["images"]["files"] == record["data"]["tasks"] == 80
+    assert record["data"]["labelled_tasks"] == 70
     assert {"torch", "pillow"} <= set(record["versions"])
     labels = parquet.read_table(coloured / "run" / "labels.parquet").to_pydict()
     true = np.load(coloured / "true.npy")
@@ -241,10 +239,8 @@ def test_equal_runs_name_their_network_alike(coloured: Path, tmp_path: Path, cap
     one, other = (train_again(coloured, tmp_path / name, tiny) for name in ("one", "other"))
     assert one == other
     assert "module_fn=functools.partial(mlp, width=16)" in one
-    plain = train_again(
-        coloured, tmp_path / "plain", lambda *_, **__: tiny(0).set_params(module_fn=neural.resnet9, epochs=1)
-    )
-    assert "module_fn=resnet9" in plain
+    net = tiny(0).set_params(module_fn=neural.resnet9, epochs=1)
+    assert "module_fn=resnet9" in train_again(coloured, tmp_path / "plain", lambda *_, **__: net)
     assert "0x" not in output_of(capsys, "show", tmp_path / "one")
 
 
@@ -281,9 +277,8 @@ _train.train(Options(sys.argv[1], images=sys.argv[2], image_size=16, rounds=3), 
 def test_a_killed_run_on_images_resumes_to_the_same_numbers(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
     run = tmp_path / "run"
     command = [sys.executable, "-c", KILLED, *(str(coloured / name) for name in ("labels.csv", "photos")), str(run)]
-    path = os.pathsep.join(
-        [str(Path(__file__).parent), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    )
+    here = Path(__file__).parent
+    path = os.pathsep.join([str(here), str(here.parent), os.environ.get("PYTHONPATH", "")])
     assert subprocess.run(command, check=False, env=os.environ | {"PYTHONPATH": path}).returncode == -signal.SIGKILL
     image = coloured / "photos" / "0.png"
     content, changed = image.read_bytes(), (coloured / "photos" / "1.png").read_bytes()
@@ -300,13 +295,10 @@ def test_an_image_that_disappears_during_training_costs_no_run(
     coloured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_doors, "network_for", tiny)
-    images = read_images(
-        coloured / "photos", 16, coloured / "labels.csv", lo.read_annotations(coloured / "labels.csv"), task="task"
-    )
-    gone = [tmp_path / path.name for path in images.paths]
-    monkeypatch.setattr(
-        _train, "read_images", lambda *_, **__: Images(images.rows, gone, images.named, images.fingerprint)
-    )
+    labels = coloured / "labels.csv"
+    images = read_images(coloured / "photos", 16, labels, lo.read_annotations(labels), task="task")
+    gone = replace(images, paths=[tmp_path / path.name for path in images.paths])
+    monkeypatch.setattr(_train, "read_images", lambda *_, **__: gone)
     options = runs.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
     runs.train(options, tmp_path / "run")
     assert "data:image/webp" in (tmp_path / "run" / "report.html").read_text()

@@ -88,9 +88,8 @@ def walks(folder: Path, learn_from: str) -> tuple[Project, Any]:
     y = (X[:, :3] > 0.3).astype(int)
     columns = {"task": np.arange(n)} | {f"x{place}": X[:, place] for place in range(4)}
     lo.write(pa.table(columns), folder / "tasks.parquet")
-    project = Project.make(
-        folder / "walks", folder / "tasks.parquet", CLASSES, multilabel=True, learn_from=learn_from, settled_risk=0.1
-    )
+    settings: dict[str, Any] = {"multilabel": True, "learn_from": learn_from, "settled_risk": 0.1}
+    project = Project.make(folder / "walks", folder / "tasks.parquet", CLASSES, **settings)
     wishes = []
     for task in range(n):
         for worker in rng.choice(6, size=1 if learn_from == "features" else 3, replace=False).tolist():
@@ -155,17 +154,14 @@ def test_labels_are_sent_listed_undone_and_exported(tmp_path: Path) -> None:
         assert ann.post("/api/annotations", {"key": "1", "task": "a", "labels": ["dog"]}).status_code == 409
         nothing = bob.post("/api/annotations", {"key": "1", "task": "b", "labels": []}).json()
         rows = admin.get("/api/labels").json()["rows"]
-        assert [(row["task"], row["label"], row["labels"]) for row in rows[:2]] == [
-            ("a", ["dog", "sea"], 1),
-            ("b", [], 1),
-        ]
+        found = [(row["task"], row["label"], row["labels"]) for row in rows[:2]]
+        assert found == [("a", ["dog", "sea"], 1), ("b", [], 1)]
         assert rows[0]["probabilities"][CLASSES[2]] == pytest.approx(0.25)
         for format in ("csv", "parquet"):
             (tmp_path / f"out.{format}").write_bytes(admin.get(f"/api/export?format={format}").content)
             read = multilabel.read_multilabel(tmp_path / f"out.{format}", questions=CLASSES)
-            expected = lo.MultiLabelAnnotations.from_ticked(
-                ["a", "b"], ["ann", "bob"], [{"dog", "sea"}, set()], questions=CLASSES
-            )
+            ticks: list[set[str]] = [{"dog", "sea"}, set()]
+            expected = lo.MultiLabelAnnotations.from_ticked(["a", "b"], ["ann", "bob"], ticks, questions=CLASSES)
             assert read == expected
         lines = [json.loads(line) for line in admin.get("/api/export?what=labels&format=jsonl").text.splitlines()]
         assert [(one["question"], one["label"]) for one in lines[:3]] == [("dog", 1), ("sea", 1), (CLASSES[2], 0)]
@@ -187,9 +183,8 @@ def test_labels_are_sent_listed_undone_and_exported(tmp_path: Path) -> None:
 def test_what_is_no_set_of_classes_is_refused(tmp_path: Path, body: dict[str, Any], said: str) -> None:
     project = boxes_project(tmp_path)
     with serving(project) as http:
-        answer = Client(http, project.add_workers(["ann"])["ann"]).post(
-            "/api/annotations", {"key": "k", "task": "a"} | body
-        )
+        ann = Client(http, project.add_workers(["ann"])["ann"])
+        answer = ann.post("/api/annotations", {"key": "k", "task": "a"} | body)
         assert answer.status_code == 422
         assert said in answer.text
 

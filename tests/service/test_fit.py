@@ -134,9 +134,8 @@ def test_everything_but_the_answers_can_be_deleted_and_comes_back(fitted: tuple[
 def test_an_unseen_class_keeps_its_column(tmp_path: Path) -> None:
     project, _ = digits_project(tmp_path, n=60)
     classes = (*project.settings.classes, "never given")
-    (project.folder / "project.toml").write_text(
-        (project.folder / "project.toml").read_text().replace('["0", "1", "2"]', json.dumps(classes))
-    )
+    settings = project.folder / "project.toml"
+    settings.write_text(settings.read_text().replace('["0", "1", "2"]', json.dumps(classes)))
     assert fits.main(project.folder) == 0
     found = newest(Project(project.folder))
     assert found.fit.posterior.shape == (60, 4)

@@ -53,13 +53,9 @@ def tags(nodes: list[Any]) -> list[tuple[str, str]]:
 def test_instructions_become_elements_and_never_html(guide: Path, tmp_path: Path) -> None:
     copy_instructions(guide, tmp_path)
     nodes = read_instructions(tmp_path)
-    assert [one for one in tags(nodes) if one[0] in ("h1", "h2", "em", "a", "img")] == [
-        ("h1", ""),
-        ("em", ""),
-        ("a", "https://example.org"),
-        ("h2", ""),
-        ("img", "data:image/png;base64,"),
-    ]
+    found = [one for one in tags(nodes) if one[0] in ("h1", "h2", "em", "a", "img")]
+    assert found[:3] == [("h1", ""), ("em", ""), ("a", "https://example.org")]
+    assert found[3:] == [("h2", ""), ("img", "data:image/png;base64,")]
     assert '<b onclick="x()">' in json.dumps(nodes).replace('\\"', '"')  # as text
     assert "javascript" not in str([where for _, where in tags(nodes)])
 
@@ -143,17 +139,13 @@ def test_comments_skips_and_a_task_are_shown_to_the_admin(tmp_path: Path) -> Non
         found = admin.get("/api/figures").json()
         assert (found["reasons"], found["seconds"], found["agreement"]) == ([["broken", 1]], {"ann": 3.0}, None)
         assert [(row["label"], row["given"]) for row in found["classes"]] == [("cat", 1), ("dog", 0)]
-        assert {(one["kind"], one["text"], one["flagged"]) for one in found["remarks"]} == {
-            ("comment", "two animals", True),
-            ("skip", "broken", False),
-        }
+        remarks = {(one["kind"], one["text"], one["flagged"]) for one in found["remarks"]}
+        assert remarks == {("comment", "two animals", True), ("skip", "broken", False)}
         task = admin.get("/api/task", params={"task": "a"}).json()
         assert task["answers"] == [{"worker": "ann", "label": "cat", "seconds": 3.0}]
         assert [one["text"] for one in task["remarks"]] == ["two animals"]
-        assert {row["worker"]: row["has_link"] for row in admin.get("/api/workers").json()} == {
-            "ann": True,
-            "bob": True,
-        }
+        links = {row["worker"]: row["has_link"] for row in admin.get("/api/workers").json()}
+        assert links == {"ann": True, "bob": True}
         archive = tmp_path / "all.zip"
         archive.write_bytes(admin.get("/api/export?what=everything").content)
     with zipfile.ZipFile(archive) as files:

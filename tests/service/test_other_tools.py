@@ -28,9 +28,8 @@ class Argilla:
         self.project, self._http = project, http
 
     def send(self, kind: str, *, key: bytes = KEY, **changes: Any) -> int:
-        body = json.dumps(
-            {"type": kind, "version": 1, "timestamp": "2026-01-01T00:00:00Z", "data": data(**changes)}
-        ).encode()
+        event = {"type": kind, "version": 1, "timestamp": "2026-01-01T00:00:00Z", "data": data(**changes)}
+        body = json.dumps(event).encode()
         return self.post(body, str(int(time.time())), key)
 
     def post(self, body: bytes, said: str, key: bytes = KEY) -> int:

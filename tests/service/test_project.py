@@ -54,11 +54,8 @@ def test_texts_are_copied_and_numbers_are_features_whose_ids_stay_numbers(tmp_pa
     assert project.tasks.shown("b") == {"task": "b", "text": TEXTS["b"], "has_image": False}
     (tmp_path / "t.csv").write_text("id,width\n7,1.5\n8,2\n")
     project = Project.make(tmp_path / "p", tmp_path / "t.csv", ["a", "b"], task="id")
-    assert (project.settings.learn_from, project.tasks.ids.tolist(), project.tasks.names) == (
-        "features",
-        [7, 8],
-        ["7", "8"],
-    )
+    assert project.settings.learn_from == "features"
+    assert (project.tasks.ids.tolist(), project.tasks.names) == ([7, 8], ["7", "8"])
 
 
 @pytest.fixture
@@ -91,16 +88,8 @@ def test_every_file_is_looked_at_and_what_is_left_out_is_listed(tmp_path: Path, 
     project = Project.make(tmp_path / "p", photos, ["a", "b"])
     assert project.tasks.names == ["b.png", "one, two.png"]
     reasons = dict(one.split(": ", 1) for one in project.left_out)
-    assert list(reasons) == [
-        "broken.png",
-        "cut.png",
-        "link.png",
-        "more",
-        "notes.txt",
-        "own.png",
-        "pipe.png",
-        r"\udcff\x1b.png",
-    ]
+    known = ["broken.png", "cut.png", "link.png", "more", "notes.txt", "own.png", "pipe.png"]
+    assert list(reasons) == [*known, r"\udcff\x1b.png"]
     assert reasons[r"\udcff\x1b.png"] == "its name is no UTF-8"
     assert reasons["link.png"] == reasons["own.png"] == "it is a link, and links are not followed"
     assert reasons["more"] == "a folder, and only files are read (1 file in it)"
@@ -143,10 +132,7 @@ def test_no_link_leads_out_of_the_folder_of_images(tmp_path: Path, photos: Path)
 def test_the_address_of_the_links_is_kept_and_says_where_to_listen(tmp_path: Path) -> None:
     project = text_project(tmp_path, url="http://10.0.0.7:9090")
     assert Project(project.folder).settings.port == 9090
-    assert (Settings("a", ("b", "c")).port, Settings("a", ("b", "c"), url="https://labels.example").port) == (
-        8080,
-        8080,
-    )
+    assert Settings("a", ("b", "c")).port == Settings("a", ("b", "c"), url="https://labels.example").port == 8080
 
 
 @pytest.mark.parametrize("url", ["labels.example", "ftp://labels.example", "http://", "http://a:port"])

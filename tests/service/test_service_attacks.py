@@ -97,18 +97,16 @@ def test_a_file_that_another_process_has_locked_keeps_nobody_else_waiting(
             time.sleep(0.001)
         seen = 0
         while not any(post.done() for post in posts):
-            assert {http.get("/health").status_code} | {
-                ann.get(f"/api/{one}").status_code for one in ("me", "next")
-            } == {200}
+            answers = [http.get("/health"), ann.get("/api/me"), ann.get("/api/next")]
+            assert [answer.status_code for answer in answers] == [200] * 3
             seen += 1
         assert seen > 3  # answered again and again while the posts waited
         assert {post.result().status_code for post in posts} == {503}
         other.rollback()
         other.close()
         assert ann.label("a", "dog").json()["new"]
-    assert [one.partition(";")[0] for one in caplog.messages if "SQLite" in one] == [
-        f"{project.folder}/annotations.db must be a whole SQLite database that can be read and written"
-    ]
+    said = f"{project.folder}/annotations.db must be a whole SQLite database that can be read and written"
+    assert [one.partition(";")[0] for one in caplog.messages if "SQLite" in one] == [said]
     assert "Traceback" not in caplog.text
 
 

@@ -84,9 +84,8 @@ def test_undo_takes_back_ones_own_answer_once(store: Store) -> None:
     (kept,) = store.write([ANSWER])
     assert kept.row is not None
     number = kept.row.id
-    stranger, own, again, nothing = store.write(
-        [Undo("bob", number), Undo("ann", number), Undo("ann", number), Undo("ann", 10**6)]
-    )
+    wishes = [Undo("bob", number), Undo("ann", number), Undo("ann", number), Undo("ann", 10**6)]
+    stranger, own, again, nothing = store.write(wishes)
     assert (stranger.row, stranger.changed) == (None, False)
     assert (own.changed, again.changed, nothing.row) == (True, False, None)
     assert store.answers() == []
