@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +39,19 @@ def boxes_project(folder: Path, **settings: Any) -> Project:
 
 def given(project: Project, answers: list[Answer]) -> None:
     """Write answers into the store of a project."""
-    store = project.store()
-    store.write(answers)
-    store.close()
+    with closing(project.store()) as store:
+        store.write(answers)
+
+
+def labelled(project: Project) -> None:
+    """Let three workers label four tasks, all right."""
+    given(project, [Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
 
 
 def kept(project: Project) -> list[AnswerRow]:
     """Return the answers in the store of a project."""
-    store = project.store()
-    rows = store.answers()
-    store.close()
-    return rows
+    with closing(project.store()) as store:
+        return store.answers()
 
 
 def newest(project: Project) -> fits.FinishedFit:

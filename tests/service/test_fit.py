@@ -18,7 +18,7 @@ import pytest
 from commands import Patch
 from numpy.testing import assert_allclose
 from service_crowd import Server
-from service_projects import fitted_now, given, kept, newest, text_project
+from service_projects import fitted_now, given, kept, labelled, newest, text_project
 from sklearn.datasets import load_digits
 
 import labelonce as lo
@@ -144,7 +144,7 @@ def test_an_unseen_class_keeps_its_column(tmp_path: Path) -> None:
 def test_texts_without_a_model_are_aggregated(tmp_path: Path) -> None:
     project = text_project(tmp_path)
     assert fits.main(project.folder) == fits.TOO_FEW
-    given(project, [Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
+    labelled(project)
     found = fitted_now(project)
     assert found.fit.posterior[:4].argmax(axis=1).tolist() == [1, 1, 0, 0]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from label_studio_played import CONFIG
 from service_projects import Client, given, kept, serving, text_project
 
 from labelonce.service import LabelStudio, Project
@@ -18,8 +19,6 @@ from labelonce.service._store import Answer
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 
-CONFIG = """<View><Text name="text" value="$text"/>
-<Choices name="label" toName="text"><Choice value="cat"/><Choice value="dog"/></Choices></View>"""
 SAMPLES = json.loads((Path(__file__).parent / "label-studio-webhooks.json").read_text())
 
 

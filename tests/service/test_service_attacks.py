@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from commands import Patch
-from service_projects import Client, boxes_project, fitted_now, given, serving, text_project
+from service_projects import Client, boxes_project, fitted_now, given, labelled, serving, text_project
 
 from labelonce.service import LabelStudio, Project
 from labelonce.service import _fit as fits
@@ -232,10 +232,6 @@ def test_what_a_full_disk_refused_does_not_come_with_the_next_answer(tmp_path: P
     (again,) = store.write([Answer("ann", "1", "a", "cat")])
     assert again.changed  # so that the router hears of it
     store.close()
-
-
-def labelled(project: Project) -> None:
-    given(project, [Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
 
 
 def test_a_fit_that_failed_is_begun_anew_with_the_answers_of_then(project: Project, monkeypatch: Patch) -> None:

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from postgres_server import SECRET, Postgres
 from service_crowd import Log, Server, work
-from service_projects import Client, boxes_project, given, kept, serving, text_project
+from service_projects import Client, boxes_project, kept, labelled, serving, text_project
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 
 from labelonce.service import Project, _refits
 from labelonce.service import _fit as fits
 from labelonce.service._service import Service
-from labelonce.service._store import Answer, DatabaseTrouble
+from labelonce.service._store import DatabaseTrouble
 
 TASKS = "abcdef"
 
@@ -46,10 +46,6 @@ def people(project: Project, http: Any, *names: str) -> list[Client]:
 def through(client: Client, http: Any) -> Client:
     """Return the same person at another service."""
     return Client(http, client._headers["Authorization"].removeprefix("Bearer "))
-
-
-def labelled(project: Project) -> None:
-    given(project, [Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
 
 
 def soon(true: Callable[[], Any]) -> None:

@@ -291,9 +291,9 @@ def _about(facts: Facts, posterior: Floats) -> dict[str, Any]:
     """Return what is shown about a fit: accuracy with its range, workers, and what more labels would bring."""
     accuracy, table, ann = estimated_accuracy(facts), worker_table(facts), facts.annotations
     labelled = np.unique(ann.worker)
-    numbers = {"skill": table.skill, "low": table.low, "high": table.high}
+    columns = {"skill": table.skill, "low": table.low, "high": table.high}
     workers = {
-        str(ann.workers[one]): {name: float(values[one]) for name, values in numbers.items()}
+        str(ann.workers[one]): {name: float(values[one]) for name, values in columns.items()}
         | {"flags": table.names(one)}
         for one in labelled.tolist()
     }
