@@ -6,6 +6,7 @@ sentence, or make it take more memory than `MOST_MEMORY` times its size above a 
 
 import io
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -24,6 +25,16 @@ MOST_MEMORY = 500  # an archive unpacks to 100 times its size, and some of it is
 _SECONDS = 600
 _ODD: list[Any] = [None, True, False, -1, 0, 1, 2, 3, 2**31, 2**63, 2**70, -(2**70), 0.5, -0.5, 1e308, float("inf")]
 _ODD += [float("nan"), "", "a", "\0", "posix.system", "x" * 1000, [], [[]], [None], {}, {"a": []}, [1, 2, 3], "1"]
+
+
+class Bomb:
+    """What creates a file if it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {self.mark}",)
 
 
 def odd_bytes(content: bytes, rng: random.Random) -> bytes:

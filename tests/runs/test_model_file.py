@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from crowds import crowd_with_features
+from forging import Bomb
 from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -173,14 +174,6 @@ def test_trees_need_a_word_of_trust(tmp_path: Path) -> None:
 
 
 # Forged files. Each would create the file `mark` if anything in it ran.
-
-
-class Bomb:
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def __reduce__(self) -> Any:
-        return os.system, (f"touch {self.mark}",)
 
 
 class Foreign:

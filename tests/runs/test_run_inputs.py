@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from forging import Bomb
 from numpy.testing import assert_array_equal
 from small_files import written
 
@@ -185,14 +186,6 @@ def test_truncated_files_folders_and_missing_texts_are_told(tmp_path: Path) -> N
         (tmp_path / f"folder{suffix}").mkdir()
         with pytest.raises(OSError, match=f"folder{suffix}: Is a directory"):
             read_features(tmp_path / f"folder{suffix}")
-
-
-class Bomb:
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def __reduce__(self) -> Any:
-        return os.system, (f"touch {self.mark}",)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz"])
