@@ -43,10 +43,8 @@ def run_agreement(
         more = {"questions": {name: one.to_dict() for name, one in questions.items()}} if asked else {}
         print_json({"file": names_of(files), "output": output and str(output)} | found.to_dict() | more | pairs)
         return
-    units = "questions about tasks" if asked else "tasks"
-    print_plain(
-        f"{read_from(files)}, {found.n_annotations:,} labels of {found.n_tasks:,} {units} by two or more workers"
-    )
+    of = f"{found.n_annotations:,} labels of {found.n_tasks:,} {'questions about tasks' if asked else 'tasks'}"
+    print_plain(f"{read_from(files)}, {of} by two or more workers")
     for name, words in _FIGURES.items():
         if getattr(found, name) is not None:
             print_plain(f"{words}{getattr(found, name)}")

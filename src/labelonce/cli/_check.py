@@ -50,9 +50,8 @@ def run_check(paths: list[Path], source: dict[str, Any], *, as_json: bool) -> in
     found = check(annotations)
     problems = (*missing, *(_advised(one, files, source) for one in found.problems))
     found = replace(found, problems=problems, notes=(*found.notes, *_overlap(found)))
-    command = _next_step(
-        files, source, found, panel=is_panel(annotations) or source.get("worker", "").casefold() in _JUDGES
-    )
+    panel = is_panel(annotations) or source.get("worker", "").casefold() in _JUDGES
+    command = _next_step(files, source, found, panel=panel)
     work = _work(work_in(paths, source, found.n_annotations))
     if as_json:
         about: dict[str, Any] = {"file": names_of(files), "format": files[0].format, "left_out": dict(left_out)}
@@ -77,10 +76,8 @@ def _overlap(found: Check) -> Iterator[Finding]:
     """Yield what would show how right the labels are, where nearly every task has one."""
     n = wanted_overlap(None, found.n_tasks, round(found.overlap * found.n_tasks))
     if found.needs_features and found.n_workers > 1 and n:
-        sentence = (
-            f"{n:,} second labels of random tasks would show how right the labels are; labelonce next asks for them"
-        )
-        yield Finding("overlap", n, f"{sentence}.")
+        said = f"{n:,} second labels of random tasks would show how right the labels are"
+        yield Finding("overlap", n, f"{said}; labelonce next asks for them.")
 
 
 def _work(table: pa.Table | None) -> dict[str, float]:

@@ -138,10 +138,8 @@ def in_lines(record: RunRecord, folder: Path, labels: str, unit: str, found: lis
 def print_questions(result: QuestionOutcome) -> None:
     """Print every question's share of yes, the most common first."""
     order = np.argsort(-np.array(result.shares), kind="stable")[:_MOST_QUESTIONS]
-    rows = [
-        [result.questions[k], "" if result.given[k] is None else f"{result.given[k]:.1%}", f"{result.shares[k]:.1%}"]
-        for k in order.tolist()
-    ]
+    shown = ["" if share is None else f"{share:.1%}" for share in result.given]
+    rows = [[result.questions[k], shown[k], f"{result.shares[k]:.1%}"] for k in order.tolist()]
     more = len(result.questions) - len(rows)
     title = f"The {len(rows)} most common of {len(result.questions):,} questions" if more else "Questions"
     print_table(title, ["question", "yes among answers", "yes found"], rows)

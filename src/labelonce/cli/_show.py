@@ -91,8 +91,6 @@ def summary_of(record: RunRecord, folder: Path) -> str:
         return summary_of_questions(record, folder)
     result, labels = record.outcome, f"{record.data.annotations:,} labels of"
     shares = [f"{name} {share:.0%}" for name, share in zip(result.classes[:10], result.shares, strict=False)]
-    found = [
-        f"the model agrees with {result.agreement:.1%} of the workers' labels",
-        f"classes: {', '.join(shares)}{', ...' if len(result.classes) > 10 else ''}",
-    ]
-    return in_lines(record, folder, labels, "labels", found)
+    agrees = f"the model agrees with {result.agreement:.1%} of the workers' labels"
+    classes = f"classes: {', '.join(shares)}{', ...' if len(result.classes) > 10 else ''}"
+    return in_lines(record, folder, labels, "labels", [agrees, classes])

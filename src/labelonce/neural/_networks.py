@@ -56,9 +56,8 @@ class FastNet(nn.Module):
 
 
 def _group(n_in: int, n_out: int) -> nn.Sequential:
-    return nn.Sequential(
-        _conv(n_in, n_out), nn.MaxPool2d(2), _shift(n_out), nn.GELU(), _conv(n_out, n_out), _shift(n_out), nn.GELU()
-    )
+    halved = (_conv(n_in, n_out), nn.MaxPool2d(2), _shift(n_out), nn.GELU())
+    return nn.Sequential(*halved, _conv(n_out, n_out), _shift(n_out), nn.GELU())
 
 
 def _conv(n_in: int, n_out: int) -> nn.Conv2d:

@@ -11,9 +11,8 @@ from torch import nn
 from labelonce._messages import shorten, show
 from labelonce.neural._networks import fast_net, mlp, resnet9, resnet18, resnet20
 
-NETWORKS: dict[str, Callable[..., nn.Module]] = {
-    function.__name__: function for function in (fast_net, mlp, resnet9, resnet18, resnet20)
-}
+_OURS: tuple[Callable[..., nn.Module], ...] = (fast_net, mlp, resnet9, resnet18, resnet20)
+NETWORKS = {function.__name__: function for function in _OURS}
 _PLAIN = (bool, int, float, str, type(None))
 
 

@@ -69,10 +69,8 @@ class SigmoidHeads(TorchLearner):
         n = logits.shape[1]
         no, yes = targets[:, :n], targets[:, n:]
         if self.label_smoothing:
-            no, yes = (
-                (1 - self.label_smoothing / 2) * one + self.label_smoothing / 2 * other
-                for one, other in ((no, yes), (yes, no))
-            )
+            half = self.label_smoothing / 2
+            no, yes = (1 - half) * no + half * yes, (1 - half) * yes + half * no
         scores = logits.float()
         lost: torch.Tensor = -(yes * F.logsigmoid(scores) + no * F.logsigmoid(-scores)).sum()
         return lost / math.sqrt(n)

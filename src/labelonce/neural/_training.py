@@ -68,9 +68,8 @@ def wrap(module: nn.Module, device: torch.device, processes: Processes) -> nn.Mo
         module = nn.SyncBatchNorm.convert_sync_batchnorm(module)  # type: ignore[no-untyped-call]
     ids = [device.index] if device.type == "cuda" else None
     known = signature(DistributedDataParallel).parameters
-    left_alone: dict[str, Any] = {
-        "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers": False
-    }
+    name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
+    left_alone: dict[str, Any] = {name: False}
     return DistributedDataParallel(module, device_ids=ids, **left_alone)
 
 

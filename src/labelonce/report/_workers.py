@@ -71,9 +71,8 @@ def worker_table(facts: Facts) -> WorkerTable:
             blind = _blind_classes(facts.skill, low, facts.counts.counts)
             blind &= (seen & ~adversary & ~same & ~spammer)[:, None]
         wide = ~seen | (high - low > WIDE)
-        flags = np.column_stack(
-            [adversary, spammer, same, blind.any(axis=1), wide & (labels < MANY), wide & (labels >= MANY)]
-        )
+        few, many = wide & (labels < MANY), wide & (labels >= MANY)
+        flags = np.column_stack([adversary, spammer, same, blind.any(axis=1), few, many])
     return WorkerTable(facts.skill, low, high, chance, labels, labels * (1 - facts.skill), flags, blind)
 
 
@@ -83,10 +82,9 @@ def _always_same(facts: Facts) -> Mask:
     place, number = np.unique(ann.worker.astype(np.int64) * ann.n_answers + ann.label, return_counts=True)
     worker, label = np.divmod(place, ann.n_answers)
     share = np.minimum(facts.prior, 1.0)[label] if ann.is_square else np.ones(len(label))
-    often = (number >= SAME * facts.labels_per_worker[worker]) & (
-        number * np.log(np.maximum(share, 1e-12)) < np.log(1e-3)
-    )
-    return np.bincount(worker, often, ann.n_workers) > 0
+    often = number >= SAME * facts.labels_per_worker[worker]
+    improbable = number * np.log(np.maximum(share, 1e-12)) < np.log(1e-3)
+    return np.bincount(worker, often & improbable, ann.n_workers) > 0
 
 
 def _blind_classes(skill: Floats, skill_low: Floats, counts: Floats) -> Mask:

@@ -240,9 +240,8 @@ def _template(name: str) -> Any:
         raise ImportError("the report needs Jinja2; install it with: pip install 'labelonce[report]'.") from error
     folder = files("labelonce.report")
     load = FunctionLoader(lambda file: folder.joinpath(f"{file}.html").read_text("utf-8"))
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, loader=load, trim_blocks=True, lstrip_blocks=True
-    )
+    blocks: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(autoescape=True, undefined=StrictUndefined, loader=load, **blocks)
     environment.filters |= {"percent": _percent, "number": _number}
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     own = {kind: folder.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js")}

@@ -118,10 +118,8 @@ def _over_time(project: Project, rows: list[AnswerRow], belief: Floats) -> dict[
             wrong, n = float(1 - right[part].mean()), len(part)
             low, high = beta.ppf([0.05, 0.95], (1 - wrong) * n + 0.5, wrong * n + 0.5).tolist()
             seconds = [one for place in part if (one := rows[place].seconds) is not None and isfinite(one)]
-            periods.append(
-                {"from": rows[part[0]].given_at, "to": rows[part[-1]].given_at, "labels": n, "right": 1 - wrong}
-                | {"low": low, "high": high, "seconds": median(seconds) if seconds else None}
-            )
+            period = {"from": rows[part[0]].given_at, "to": rows[part[-1]].given_at, "labels": n, "right": 1 - wrong}
+            periods.append(period | {"low": low, "high": high, "seconds": median(seconds) if seconds else None})
     workers = np.array([row.worker for row in rows], dtype=object)
     mine = {str(one): right[workers == one] for one in set(workers.tolist())}
     return {"periods": periods, "changed": {one: halves for one, of in mine.items() if (halves := clear_change(of))}}

@@ -41,9 +41,8 @@ class LiveBoxes(Live):
     def labels_table(self) -> pa.Table:
         """Return one row per task and class: whether it is true of the task, with its probability."""
         chances, classes = self._chances(slice(None)), self.settings.classes
-        task, labels, is_open = (
-            np.repeat(one, len(classes)) for one in (self.tasks.ids, self.labels_per_task, self.router.open)
-        )
+        of_tasks = (self.tasks.ids, self.labels_per_task, self.router.open)
+        task, labels, is_open = (np.repeat(one, len(classes)) for one in of_tasks)
         columns = {"task": pa.array(task), "question": pa.array([*classes] * len(self.tasks))}
         columns |= {"label": (chances > 0.5).astype(np.int8).ravel(), "probability": chances.ravel()}
         return pa.table(columns | {"labels": labels, "settled": ~is_open})
