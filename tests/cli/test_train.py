@@ -160,14 +160,8 @@ def bad_inputs(folder: Path) -> dict[str, tuple[list[str], str]]:
         "a directory": ([str(folder), "--features", features], "Is a directory. Name a file in it"),
         "no such file": ([labels, "--features", "no.csv"], "no.csv: No such file or directory"),
         "unknown column": ([labels, "--text", "review"], "must have a column 'review'; got none"),
-        "no tasks": (
-            [labels, "--features", str(folder / "named.csv")],
-            "'task'; got none among ['task_id', 'x']. Name",
-        ),
-        "no tasks of texts": (
-            [labels, "--features", str(folder / "texts.csv"), "--text", "text"],
-            "column 'task'; got",
-        ),
+        "no tasks": ([labels, "--features", f"{folder}/named.csv"], "'task'; got none among ['task_id', 'x']. Name"),
+        "no tasks of texts": ([labels, "--features", f"{folder}/texts.csv", "--text", "text"], "column 'task'; got"),
         "text among numbers": ([labels, "--features", labels], "column 'worker' must hold numbers; got 'w"),
         "rounds": ([labels, "--features", features, "--rounds", "0"], "--rounds must be an integer of at least 1, or"),
         "a word for rounds": ([labels, "--features", features, "--rounds", "many"], "or auto; got 'many'"),

@@ -226,6 +226,7 @@ def bad_files(mark: Path) -> dict[str, bytes]:
     state = {"labelonce": lo.__version__, "format": 2}
     array = io.BytesIO()
     np.save(array, np.array([Bomb(mark)], dtype=object), allow_pickle=True)
+    node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode"}
     return {
         "pickle": pickle.dumps(Bomb(mark)),
         "os.system": forged(call("posix", "system", touch)),
@@ -235,16 +236,7 @@ def bad_files(mark: Path) -> dict[str, bytes]:
         "our own module's names": forged(call("labelonce.runs._folder", "os", touch)),
         "a foreign type": dumps(state | {"fitted": Foreign(mark)}),
         "a function as an option": runs._model_file.dumped(clf),
-        "a pickled array": forged(
-            {
-                "__class__": "ndarray",
-                "__module__": "numpy",
-                "__loader__": "NdArrayNode",
-                "type": "numpy",
-                "file": "bomb",
-            },
-            bomb=array.getvalue(),
-        ),
+        "a pickled array": forged(node | {"type": "numpy", "file": "bomb"}, bomb=array.getvalue()),
         "not ours": dumps({"hello": 1}),
         "another format": dumps(state | {"format": 3, "fitted": 1}),
         "the format of an earlier release": dumps({"labelonce": "0.1", "format": 1, "fitted": lo.MajorityVote()}),
