@@ -94,8 +94,9 @@ def test_the_sums_of_a_sweep_are_those_of_its_posteriors(engine: str) -> None:
 
 
 @ENGINES
-def test_drawn_labels_are_those_of_one_class_per_task(engine: str) -> None:
-    ann, workers, classes = crowd(2), factors(ROWS["class"]), all_classes(60)
+@pytest.mark.parametrize("workers", [factors(ROWS["class"]), Factors.one_coin(np.linspace(0.2, 0.9, 7), 6)])
+def test_drawn_labels_are_those_of_one_class_per_task(workers: Factors, engine: str) -> None:
+    ann, classes = crowd(2), all_classes(60)
     log_prior = wide(np.full((60, 6), np.log(1 / 6)), classes)
     many = Annotations(
         np.concatenate([ann.task + 60 * copy for copy in range(200)]).astype(np.int32),
@@ -114,14 +115,26 @@ def test_drawn_labels_are_those_of_one_class_per_task(engine: str) -> None:
     assert_allclose(wrong.sum(axis=0), found.wrong.sum(axis=0), rtol=0.1)
 
 
-def test_where_other_classes_are_alike_their_rest_is_exact() -> None:
-    ann, workers = crowd(3), Factors.one_coin(np.linspace(0.2, 0.9, 7), 6)
-    classes = label_slots(ann, Pattern(workers.mistakes, workers.row))
-    slots, dense, even = on_slots(ann, classes, workers), make_evidence(ann), np.full(6, 1 / 6)
-    found, expected = (one.e_step(workers, one.log_prior(even)) for one in (slots, dense))
-    assert classes.shape[1] < 6
+@ENGINES
+@pytest.mark.parametrize("redundancy", [1, 3])
+@pytest.mark.parametrize("row", [ROWS["worker"], ROWS["class"]], ids=["worker", "class"])
+def test_where_other_classes_are_alike_their_rest_is_exact(row: Codes, redundancy: int, engine: str) -> None:
+    right = np.random.default_rng(4).uniform(0.2, 0.9, (7, int(row.max()) + 1))
+    ann, workers = crowd(redundancy), Factors.one_coin(right if row.any() else right[:, 0], 6)
+    classes = label_slots(ann, Pattern(workers.mistakes, workers.row)) if not row.any() else all_classes(60)
+    slots, dense, even = on_slots(ann, classes, workers, engine), make_evidence(ann), np.full(6, 1 / 6)
+    gold, weight = np.where(np.arange(60) < 9, classes[:, 0], -1), np.linspace(0, 2, 60)
+    found, expected = (one.e_step(workers, one.log_prior(even), gold) for one in (slots, dense))
+    assert row.any() or classes.shape[1] < 6
     assert_allclose(np.asarray(found.beliefs), np.asarray(expected.beliefs), atol=1e-9)
     assert found.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-9)
+    swept = slots.sweep(workers, slots.log_prior(even), gold, prior=even)
+    assert_allclose(swept.class_counts, np.asarray(expected.beliefs).sum(axis=0), atol=1e-9)
+    there = [dense.tallies(expected.beliefs, one).by(workers.mistakes, row) for one in (None, weight)]
+    here = [slots.tallies(found.beliefs, one) for one in (None, weight)]
+    for one, other in zip([swept.tallies, *here], [there[0], *there], strict=True):
+        assert_allclose(one.right, other.right, atol=1e-9)
+        assert_allclose(one.wrong, other.wrong, atol=1e-9)
 
 
 @ENGINES

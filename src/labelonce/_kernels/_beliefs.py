@@ -226,12 +226,15 @@ class Beliefs:
         """Return the expected number of rows of each class, shape (n_classes,)."""
         if self.classes is None:
             return np.asarray(self.probability.sum(axis=0) if weight is None else weight @ self.probability)
-        weight = np.ones(len(self)) if weight is None else weight
-        inside = self.classes >= 0
-        known = np.bincount(self.classes[inside], (self.probability * weight[:, None])[inside], self.n_classes)
-        each = self.each_other * weight
-        own = np.bincount(self.classes[inside], np.broadcast_to(each[:, None], inside.shape)[inside], self.n_classes)
-        return np.asarray(known + each.sum() - own)
+        found, others = np.zeros(self.n_classes + 1), 0.0  # the first of empty slots
+        for part in self._parts():
+            one = self[part]
+            more, each = one.probability - one.each_other[:, None], one.each_other
+            if weight is not None:
+                more, each = more * weight[part, None], each * weight[part]
+            found += np.bincount((one.classes + 1).ravel(), more.ravel(), len(found))
+            others += float(each.sum())
+        return np.asarray(found[1:] + others)
 
     def change(self, other: Beliefs) -> float:
         """Return the mean total variation to other beliefs about the same rows."""

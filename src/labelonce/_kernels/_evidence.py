@@ -156,7 +156,7 @@ def make_slot_evidence(
 ) -> Any:
     """Return the evidence of labels about the slots of each row, for workers that are factors of this pattern."""
     from labelonce._kernels._arrays import NumpyArrays
-    from labelonce._kernels._slot_evidence import SlotEvidence
+    from labelonce._kernels._slot_evidence import CoinEvidence, SlotEvidence
 
     check_whole(labels, "a fit of few candidate classes per task")
     numbers = len(labels) * (classes.shape[1] + 1)
@@ -167,7 +167,8 @@ def make_slot_evidence(
         from labelonce._kernels._torch_arrays import TorchArrays
 
         arrays = TorchArrays(dtype, device)
-    return SlotEvidence(labels, classes, pattern, arrays, draws=draws)
+    kind = CoinEvidence if pattern.is_coin else SlotEvidence
+    return kind(labels, classes, pattern, arrays, draws=draws)
 
 
 def evidence_of_votes(labels: Any, gold: Codes | None = None) -> tuple[Evidence, Beliefs]:

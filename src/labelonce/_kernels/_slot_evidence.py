@@ -11,7 +11,7 @@ from labelonce._kernels._arrays import NUMPY, Arrays
 from labelonce._kernels._beliefs import Beliefs
 from labelonce._kernels._engine import Sweep
 from labelonce._kernels._evidence import EStep, make_slot_evidence
-from labelonce._kernels._slots import Pattern
+from labelonce._kernels._slots import Pattern, own_slots
 from labelonce._kernels._tallies import Tallies
 from labelonce._types import Codes, Floats, Mask
 from labelonce.data import Annotations, first_rows
@@ -63,17 +63,20 @@ class SlotEvidence:
         self._start = first_rows(labels.task, labels.n_tasks)
         self._uniform = np.random.default_rng(0).random(len(classes), dtype=np.float32)
         self._row = np.append(pattern.row, self.n_rates).astype(np.int32)  # of padding: any, its prior is zero
-        width, mistakes = classes.shape[1] + 1, pattern.mistakes
-        self._n_shares = len(mistakes) + self.n_classes + 1
-        self._index = np.empty((len(labels), width), dtype=np.int16 if self._n_shares < 2**15 else np.int32)
+        self.n_shares = len(pattern.mistakes) + self.n_classes + 1
+        self._place_labels(max(1, NUMPY.block // (classes.shape[1] + 1)))
+        self._blocks: list[Block] = []
+
+    def _place_labels(self, step: int) -> None:
+        """Find the slot of every label's own class, and where the shares of mistakes are, some labels at a time."""
+        labels, shape = self.labels, (len(self.labels), self.classes.shape[1] + 1)
         self._own = np.empty(len(labels), dtype=np.int16)
-        step = max(1, NUMPY.block // width)
+        self._index = np.empty(shape, dtype=np.int16 if self.n_shares < 2**15 else np.int32)
         for first in range(0, len(labels), step):
             some = slice(first, first + step)
-            own, label = self._wide(classes[labels.task[some]]), labels.label[some]
-            self._own[some] = (own == label[:, None]).argmax(axis=1)
-            self._index[some] = mistakes.index(label[:, None], np.maximum(own, 0))
-        self._blocks: list[Block] = []
+            codes, label = self._wide(self.classes[labels.task[some]]), labels.label[some, None]
+            self._own[some] = (codes == label).argmax(axis=1)
+            self._index[some] = self.pattern.mistakes.index(label, np.maximum(codes, 0))
 
     def _wide(self, classes: Codes) -> Codes:
         """Return slots with a last column for all other classes."""
@@ -110,18 +113,18 @@ class SlotEvidence:
         return EStep(self.beliefs(found), total)
 
     def tallies(self, beliefs: Beliefs, weight: Floats | None = None) -> Tallies:
-        totals = _Totals(self)
+        totals = Totals(self)
         for block in self._parts():
             wide = beliefs[block.rows].wide()
-            totals.add(block, self.arrays.floats(wide if weight is None else wide * weight[block.rows, None]))
+            self._count(totals, block, self.arrays.floats(wide if weight is None else wide * weight[block.rows, None]))
         return totals.tallies()
 
     def sweep(self, workers: Any, log_prior: Any, gold: Codes | None = None, *, prior: Floats | None = None) -> Sweep:
-        totals, total, mass = _Totals(self, draws=self._draws), 0.0, np.zeros(self.n_classes)
+        totals, total, mass = Totals(self, draws=self._draws), 0.0, np.zeros(self.n_classes)
         for block, joint, log_likelihood in self._posteriors(workers, log_prior, gold):
-            totals.add(block, joint)
+            self._count(totals, block, joint)
             if self._draws:
-                totals.draw(block, joint)
+                self._draw(totals, block, joint)
             total += log_likelihood
             if prior is not None:
                 mass += self._class_counts(self.arrays.get(joint), self.classes[block.rows], prior)
@@ -144,10 +147,6 @@ class SlotEvidence:
     def total(self, numbers: Any) -> Floats:
         return np.asarray(numbers)
 
-    def uniform(self, block: Block) -> Floats:
-        """Return the numbers by which the true classes of a block's rows are drawn, always the same."""
-        return self._uniform[block.rows]
-
     def _empty(self) -> Floats:
         return np.empty((len(self.classes), self.classes.shape[1] + 1), dtype=self.arrays.dtype)
 
@@ -159,9 +158,9 @@ class SlotEvidence:
         if self._blocks:
             yield from self._blocks
             return
-        width, n_rows = self.classes.shape[1] + 1, len(self.classes)
-        step = max(1, int(self.arrays.block / width / max(1.0, len(self.labels) / max(1, n_rows))))
-        kept = []
+        n_rows, kept = len(self.classes), []
+        per_row = self._numbers(self.classes.shape[1] + 1, max(1.0, len(self.labels) / max(1, n_rows)))
+        step = max(1, int(self.arrays.block / per_row))
         for first in range(0, n_rows, step):
             block = self._block(slice(first, min(first + step, n_rows)))
             if self.arrays.keeps_blocks:
@@ -169,30 +168,34 @@ class SlotEvidence:
             yield block
         self._blocks = kept
 
+    def _numbers(self, n_slots: int, n_labels: float) -> float:
+        """Return how many numbers a row is, for the size of the blocks."""
+        return n_slots * n_labels
+
     def _block(self, rows: slice) -> Block:
         arrays, start = self.arrays, self._start[rows.start : rows.stop + 1]
         some, number = slice(int(start[0]), int(start[-1])), np.diff(start)
-        local = None if (number == 1).all() else self.labels.task[some] - np.int32(rows.start)
+        each = int(number[0]) if len(number) and (number == number[0]).all() else 0
+        local = None if each == 1 else self.labels.task[some] - np.int32(rows.start)
+        own = self._own[some].astype(np.int64) if arrays.keeps_blocks else self._own[some]
+        worker = self.labels.worker[some] * np.int32(self.n_rates + 1)
+        label_cell = worker + self._row[self.labels.label[some]]
+        places = None if local is None else arrays.put(start - start[0])
+        cell, index = (None if one is None else arrays.put(one) for one in self._places(rows, some, local, worker))
+        local = None if local is None else arrays.put(local)
+        return Block(rows, local, places, each, cell, index, arrays.put(own), arrays.put(label_cell))
+
+    def _places(self, rows: slice, some: slice, local: Any, worker: Codes) -> tuple[Any, Any]:
+        """Return the cell and the index of some labels, those of some rows, in every slot."""
         classes = self._wide(self.classes[rows])
         row = self._row.take(classes, mode="wrap")
         cell = row if local is None else row.take(local, axis=0)
-        worker = self.labels.worker[some] * np.int32(self.n_rates + 1)
         cell += worker[:, None]
         index = self._index[some].astype(np.int32, copy=False)
-        if arrays.keeps_blocks:  # an empty slot adds nothing, but takes long if all of them add to one place
+        if self.arrays.keeps_blocks:  # an empty slot adds nothing, but takes long if all of them add to one place
             empty = (classes < 0) if local is None else (classes < 0)[local]
-            index = np.where(empty, np.arange(len(index))[:, None] % self._n_shares, index).astype(np.int32)
-        each = int(number[0]) if len(number) and (number == number[0]).all() else 0
-        own = self._own[some].astype(np.int64) if arrays.keeps_blocks else self._own[some]
-        label_cell = worker + self._row[self.labels.label[some]]
-        places = None if local is None else (arrays.put(local), arrays.put(start - start[0]))
-        return Block(
-            rows,
-            None if places is None else places[0],
-            None if places is None else places[1],
-            each,
-            *map(arrays.put, (cell, index, own, label_cell)),
-        )
+            index = np.where(empty, np.arange(len(index))[:, None] % self.n_shares, index).astype(np.int32)
+        return cell, index
 
     def _messages(self, block: Block, tables: tuple[Any, ...]) -> Any:
         log_right, log_wrong, log_share = tables
@@ -221,56 +224,98 @@ class SlotEvidence:
             some[self.arrays.put(other)] = -np.inf
             joint[where] = some
 
-
-class _Totals:
-    """Sums over blocks."""
-
-    def __init__(self, evidence: SlotEvidence, *, draws: bool = False) -> None:
-        self._evidence, arrays = evidence, evidence.arrays
-        n_cells = evidence.labels.n_workers * (evidence.n_rates + 1)
-        self._right, self._wrong = arrays.zeros(n_cells), arrays.zeros(n_cells)
-        self._given = arrays.zeros(evidence._n_shares)
-        self._drawn: tuple[Any, ...] = (arrays.zeros(n_cells), arrays.zeros(n_cells)) if draws else ()
-        self._every = max(1, -(-len(evidence.classes) // _DRAWN))
-
-    def add(self, block: Block, wide: Any) -> None:
+    def _count(self, totals: Totals, block: Block, wide: Any) -> None:
         """Add what a block's posteriors (n_rows, n_slots + 1) amount to."""
-        arrays = self._evidence.arrays
+        arrays = self.arrays
         by_label = arrays.functions.asarray(wide) if block.local is None else wide[block.local]
         right = arrays.at(by_label, block.own)
-        arrays.add_at(self._right, block.label_cell, right)
+        arrays.add_at(totals.right, block.label_cell, right)
         if block.local is None:
             by_label = by_label + 0
         arrays.set_at(by_label, block.own, 0.0)
-        arrays.add_at(self._wrong, block.cell, by_label)
-        arrays.add_at(self._given, block.index, by_label)
+        arrays.add_at(totals.wrong, block.cell, by_label)
+        arrays.add_at(totals.given, block.index, by_label)
 
-    def draw(self, block: Block, wide: Any) -> None:
+    def _draw(self, totals: Totals, block: Block, wide: Any) -> None:
         """Count labels against one class per row that is drawn from its posterior, always by the same numbers.
 
         Of many rows some are enough.
         """
-        arrays, evidence = self._evidence.arrays, self._evidence
-        first = -block.rows.start % self._every
-        some = wide[first :: self._every]
-        uniform = arrays.put(evidence.uniform(block)[first :: self._every, None]) * some.sum(1)[:, None]
-        drawn = (arrays.functions.cumsum(some, 1) < uniform).sum(1).clip(None, some.shape[1] - 1)
+        arrays, every = self.arrays, max(1, -(-len(self.classes) // _DRAWN))
+        some = slice(-block.rows.start % every, None, every)
+        uniform = arrays.put(self._uniform[block.rows][some, None]) * wide[some].sum(1)[:, None]
+        drawn = (arrays.functions.cumsum(wide[some], 1) < uniform).sum(1).clip(None, wide.shape[1] - 1)
         place: Any = arrays.put(np.full(len(wide), -1))
-        place[first :: self._every] = drawn
-        local: Any = block.local
-        by_label: Any = place if local is None else place[local]
-        rows: Any = arrays.functions.where(by_label >= 0)[0]
-        of_label: Any = by_label[rows]
-        right = (of_label == block.own[rows]) * 1.0
-        arrays.add_at(self._drawn[0], block.label_cell[rows], right)
-        arrays.add_at(self._drawn[1], arrays.at(block.cell[rows], of_label), 1 - right)
+        place[some] = drawn
+        by_label: Any = place if block.local is None else place[block.local]
+        labels: Any = arrays.functions.where(by_label >= 0)[0]
+        of_label: Any = by_label[labels]
+        right = (of_label == block.own[labels]) * 1.0
+        arrays.add_at(totals.drawn[0], block.label_cell[labels], right)
+        arrays.add_at(totals.drawn[1], self._drawn_cell(block, labels, of_label), 1 - right)
+
+    def _drawn_cell(self, block: Block, labels: Any, slot: Any) -> Any:
+        """Return the cell of some labels in one slot each."""
+        return self.arrays.at(block.cell[labels], slot)
+
+
+class CoinEvidence(SlotEvidence):
+    """The same for workers with one chance each whose mistakes are all alike: sums over labels, not labels and slots.
+
+    A label adds the same to all slots but its own. In a block `cell` is the place of that one among the slots of all
+    rows, and nobody asks which mistakes are made.
+    """
+
+    def _place_labels(self, step: int) -> None:
+        self._own = own_slots(self.labels, self.classes)
+
+    def _numbers(self, n_slots: int, n_labels: float) -> float:
+        return max(n_slots, n_labels)
+
+    def _places(self, rows: slice, some: slice, local: Any, worker: Codes) -> tuple[Any, Any]:
+        row = np.arange(len(worker), dtype=np.int32) if local is None else local
+        return row * np.int32(self.classes.shape[1] + 1) + self._own[some], None
+
+    def _tables(self, workers: Any) -> tuple[Any, ...]:
+        log_right, log_wrong, log_share = workers.log_tables(self.arrays.dtype)
+        wrong = log_wrong + log_share[0]
+        return self.arrays.put(log_right - wrong), self.arrays.put(wrong)
+
+    def _messages(self, block: Block, tables: tuple[Any, ...]) -> Any:
+        arrays, shape = self.arrays, (block.rows.stop - block.rows.start, self.classes.shape[1] + 1)
+        more_if_own, wrong = (arrays.take(table, block.label_cell) for table in tables)
+        message = arrays.zeros(shape[0] * shape[1])
+        arrays.add_at(message, block.cell, more_if_own)
+        message = message.reshape(shape)
+        wrong = wrong[:, None]
+        message += wrong if block.local is None else arrays.sum_runs(wrong, block.start, block.each)
+        return arrays.floats(message)
+
+    def _count(self, totals: Totals, block: Block, wide: Any) -> None:
+        arrays = self.arrays
+        right, every = arrays.take(wide.reshape(-1), block.cell), wide @ arrays.floats(np.ones(wide.shape[1]))
+        arrays.add_at(totals.right, block.label_cell, right)
+        arrays.add_at(totals.wrong, block.label_cell, (every if block.local is None else every[block.local]) - right)
+
+    def _drawn_cell(self, block: Block, labels: Any, slot: Any) -> Any:
+        return block.label_cell[labels]
+
+
+class Totals:
+    """Sums over blocks, by cell and by share of mistakes."""
+
+    def __init__(self, evidence: SlotEvidence, *, draws: bool = False) -> None:
+        self._evidence, zeros = evidence, evidence.arrays.zeros
+        n_cells = evidence.labels.n_workers * (evidence.n_rates + 1)
+        self.right, self.wrong, self.given = zeros(n_cells), zeros(n_cells), zeros(evidence.n_shares)
+        self.drawn: tuple[Any, ...] = (zeros(n_cells), zeros(n_cells)) if draws else ()
 
     def tallies(self) -> Tallies:
         """Return the sums; wrong labels of classes without a slot are shared out to all rows of chances."""
         by_row, n_pairs = (-1, self._evidence.n_rates + 1), len(self._evidence.pattern.mistakes)
         get = self._evidence.arrays.get
-        wrong, given = get(self._wrong).reshape(by_row), get(self._given)
+        wrong, given = get(self.wrong).reshape(by_row), get(self.given)
         shared = wrong[:, :-1] + wrong[:, -1:] / self._evidence.n_rates
         crowd = (given[:n_pairs], given[n_pairs:-1], float(given[-1]))
-        drawn = (get(one).reshape(by_row)[:, :-1] for one in self._drawn)
-        return Tallies(get(self._right).reshape(by_row)[:, :-1], shared, *crowd, *drawn)
+        drawn = (get(one).reshape(by_row)[:, :-1] for one in self.drawn)
+        return Tallies(get(self.right).reshape(by_row)[:, :-1], shared, *crowd, *drawn)

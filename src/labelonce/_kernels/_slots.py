@@ -27,6 +27,11 @@ class Pattern:
         """Return the pattern of workers all of whose mistakes are equally likely."""
         return cls(Mistakes.of([], [], len(row)), row)
 
+    @property
+    def is_coin(self) -> bool:
+        """Whether a worker has one chance of being right, and all mistakes are alike."""
+        return not len(self.mistakes) and not self.row.any()
+
 
 def pattern_of(workers: Any) -> Pattern | None:
     """Return what factors keep apart, None for matrices."""
@@ -59,13 +64,21 @@ def vote_slots(annotations: Annotations, gold: Codes | None) -> Beliefs:
         Pattern.even(np.zeros(annotations.n_classes, np.int32)),
         None if gold is None else gold[:, None],
     )
-    found = classes[annotations.task] == annotations.label[:, None]
-    row, slot = np.flatnonzero(found.any(axis=1)), found.argmax(axis=1)
-    votes = np.bincount(annotations.task[row] * classes.shape[1] + slot[row], minlength=classes.size)
+    own = own_slots(annotations, classes)
+    there: Any = slice(None) if (own >= 0).all() else own >= 0
+    votes = np.bincount(annotations.task[there] * classes.shape[1] + own[there], minlength=classes.size)
     n_labels = np.bincount(annotations.task, minlength=annotations.n_tasks)
     share = votes.reshape(classes.shape) / np.maximum(n_labels, 1)[:, None]
-    rest = np.maximum(1 - share.sum(axis=1), 0.0) if len(row) < len(found) else (n_labels == 0).astype(np.float64)
+    rest = (n_labels == 0).astype(np.float64) if isinstance(there, slice) else np.maximum(1 - share.sum(axis=1), 0.0)
     return Beliefs(share, annotations.n_classes, classes, rest).with_gold(gold)
+
+
+def own_slots(labels: Any, classes: Codes) -> Any:
+    """Return the slot of every label's class, -1 where it has none."""
+    found: Any = np.full(len(labels), -1, dtype=np.int16)
+    for slot, code in enumerate(classes.T):
+        found[code.take(labels.task) == labels.label] = slot
+    return found
 
 
 def _differ(annotations: Annotations, mistakes: Mistakes, start: Any) -> Mask:
@@ -89,9 +102,8 @@ def _with_all_labels(first: Codes, annotations: Annotations, mistakes: Mistakes,
         there = row < start[tasks + 1]
         own[there, place] = annotations.label[row[there]]
     near = np.where(own[:, :, None] >= 0, mistakes.near[own], -1).swapaxes(1, 2).reshape(len(tasks), -1)
-    most_labels = unique_in_rows(own).shape[1]
     # Column by column of `near`: the labels themselves come first, and none of them is left out.
-    found = unique_in_rows(near)[:, : max(WIDEST, most_labels)]
+    found = unique_in_rows(near)[:, : WIDEST if most <= WIDEST else max(WIDEST, unique_in_rows(own).shape[1])]
     if found.shape[1] > first.shape[1]:
         wider = np.full((len(first), found.shape[1]), -1, dtype=np.int32)
         wider[:, : first.shape[1]] = first
@@ -128,13 +140,9 @@ def unique_in_rows(codes: Codes) -> Codes:
     array([[3, 2],
            [1, 0]])
     """
-    order = np.argsort(codes, axis=1, kind="stable")
-    ranked = np.take_along_axis(codes, order, axis=1)
-    again = np.zeros(codes.shape, dtype=bool)
-    again[:, 1:] = ranked[:, 1:] == ranked[:, :-1]
-    repeated = np.zeros(codes.shape, dtype=bool)
-    np.put_along_axis(repeated, order, again, axis=1)
-    kept = np.where(repeated, -1, codes)
-    front = np.argsort(kept < 0, axis=1, kind="stable")
-    width = max(1, int((kept >= 0).sum(axis=1).max(initial=1)))
-    return np.asarray(np.take_along_axis(kept, front, axis=1)[:, :width])
+    found, number = np.full(codes.T.shape, -1, dtype=codes.dtype), np.zeros(len(codes), dtype=np.intp)
+    for place, column in enumerate(codes.T):
+        new = np.flatnonzero((column >= 0) & (found[:place] != column).all(axis=0))
+        found[number[new], new] = column[new]
+        number[new] += 1
+    return np.ascontiguousarray(found[: max(1, int(number.max(initial=1)))].T)

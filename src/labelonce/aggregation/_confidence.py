@@ -58,10 +58,8 @@ def by_correlation(chance: Floats, per_task: Codes) -> Floats:
 
 def _tempered(chance: Floats, per_task: Codes, e: float) -> Floats:
     """Return probabilities whose log-odds count for fewer labels; below one half, the other classes share the rest."""
-    power = 1 / (1 + np.maximum(per_task - 1, 0) * e)
-    others = np.maximum(1.0, (1 - chance) / chance)
-    kept = chance**power
-    return np.asarray(kept / (kept + others ** (1 - power) * (1 - chance) ** power))
+    odds = logit(chance)
+    return np.asarray(expit(np.minimum(odds, odds / (1 + np.maximum(per_task - 1, 0) * e))))
 
 
 def _by_gold(

@@ -112,7 +112,7 @@ class EMAggregator(Aggregator):
             evidence = make_evidence(annotations, **options)
             return evidence, evidence.votes(gold)
         votes = first_beliefs(annotations, gold, few=True)
-        classes = label_slots(annotations, pattern, votes.codes)
+        classes = label_slots(annotations, pattern, votes.codes) if len(pattern.mistakes) else votes.codes
         n_slots = classes.shape[1]
         check_memory(
             n_slots * (24 * len(annotations) + 48 * annotations.n_tasks),
@@ -137,11 +137,19 @@ class EMAggregator(Aggregator):
         counts = first_counts(evidence, start)
         del start  # the largest array: the E-step makes its successor
 
+        learns_prior = isinstance(self.prior, str) and self.prior == "learned"
+        kept: list[Any] = []  # a prior and what the evidence makes of it: for all iterations, if none is learned
+
         def prior_of(found: Parameters) -> Any:
-            return evidence.log_prior(found.prior) if found.log_prior is None else found.log_prior
+            if found.log_prior is not None:
+                return found.log_prior
+            if not kept or not np.array_equal(kept[0], found.prior):
+                kept.clear()
+                kept.extend((found.prior, evidence.log_prior(found.prior)))
+            return kept[1]
 
         def sweep(found: Parameters) -> Sweep:
-            return evidence.sweep(found.confusion, prior_of(found), gold, prior=found.prior)
+            return evidence.sweep(found.confusion, prior_of(found), gold, prior=found.prior if learns_prior else None)
 
         for last in self.iterations(counts, sweep, n_annotations):  # noqa: B007
             pass
