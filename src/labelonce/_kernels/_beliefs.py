@@ -246,11 +246,12 @@ class Beliefs:
         for part in self._parts():
             one, two = self[part], other[part]
             total += float(np.abs(one.probability - two.on(one.classes).probability).sum())
-            new = two.classes >= 0
+            codes = np.ascontiguousarray(two.classes.T)
+            new = codes >= 0
             for column in one.classes.T:
-                new &= two.classes != column[:, None]
-            total += float(np.abs(np.where(new, two.probability - one.each_other[:, None], 0.0)).sum())
-            n_neither = self.n_classes - (one.classes >= 0).sum(axis=1) - new.sum(axis=1)
+                new &= codes != column
+            total += float(np.abs(np.where(new, two.probability.T - one.each_other, 0.0)).sum())
+            n_neither = self.n_classes - (one.classes >= 0).sum(axis=1) - new.sum(axis=0)
             total += float((n_neither * np.abs(one.each_other - two.each_other)).sum())
         return total / (2 * max(len(self), 1))
 
@@ -305,7 +306,11 @@ class Beliefs:
 
     def top(self, width: int) -> Beliefs:
         """Return the beliefs with slots for the most probable classes only, best first."""
-        order = np.argsort(-self.probability, axis=1, kind="stable")[:, :width]
+        left, rows = self.probability.copy(), np.arange(len(self))
+        order = np.empty((len(self), min(width, left.shape[1])), dtype=np.intp)
+        for place in range(order.shape[1]):
+            order[:, place] = left.argmax(axis=1)
+            left[rows, order[:, place]] = -1.0
         kept = np.take_along_axis(self.probability, order, axis=1)
         rest = (0.0 if self.rest is None else self.rest) + self.probability.sum(axis=1) - kept.sum(axis=1)
         return Beliefs(kept, self.n_classes, np.take_along_axis(self.codes, order, axis=1), rest)
@@ -327,11 +332,13 @@ class Beliefs:
             return self
         if classes is None:
             return Beliefs(self.to_dense(), self.n_classes)
-        each, codes = self.each_other, self.codes
-        probability = np.repeat(each[:, None], classes.shape[1], axis=1)
-        for column, own in zip(codes.T, self.probability.T, strict=True):
-            np.copyto(probability, own[:, None], where=(classes == column[:, None]) & (column >= 0)[:, None])
-        probability[classes < 0] = 0.0
+        each = self.each_other
+        probability = np.empty(classes.shape, each.dtype)
+        codes, own = np.ascontiguousarray(self.codes.T), np.ascontiguousarray(self.probability.T)
+        for slot, column in enumerate(classes.T):
+            same = codes == column
+            known = np.where(same.any(axis=0), (same * own).sum(axis=0), each)
+            probability[:, slot] = np.where(column >= 0, known, 0.0)
         n_others = self.n_classes - (classes >= 0).sum(axis=1)
         return Beliefs(probability, self.n_classes, classes, each * n_others)
 

@@ -114,7 +114,8 @@ def _with_all_labels(first: Codes, annotations: Annotations, mistakes: Mistakes,
 
 
 def _contains(classes: Codes, wanted: Codes) -> Any:
-    return np.stack([(classes == column[:, None]).any(axis=1) for column in wanted.T], axis=1)
+    by_slot = np.ascontiguousarray(classes.T)
+    return np.stack([(by_slot == column).any(axis=0) for column in wanted.T], axis=1)
 
 
 def join_slots(classes: Codes, more: Codes) -> Codes:
