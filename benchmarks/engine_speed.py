@@ -212,13 +212,13 @@ def end_to_end(options: argparse.Namespace) -> dict[str, Any]:
         times = [time.perf_counter()]
         annotations = lo.read_annotations(path, progress=False, duplicates="keep")
         times.append(time.perf_counter())
-        model = lo.DawidSkene(max_iter=20, tol=0.0, dtype="float32", engine=options.engine, device=options.device)
+        model = lo.DawidSkene(max_iter=20, tol=0.0, dtype="float32", device=options.device)
         model.fit(annotations)
         times.append(time.perf_counter())
         lo.write(model, clean)
         times.append(time.perf_counter())
         size_mb = path.stat().st_size / 2**20
-    figures = {"size": options.size, "device": options.device, "engine": options.engine, "file_mb": size_mb}
+    figures = {"size": options.size, "device": options.device, "file_mb": size_mb}
     figures |= {"iterations": 20} | dict(zip(("read_s", "fit_s", "write_s"), np.diff(times).tolist(), strict=True))
     figures["total_s"] = times[-1] - times[0]
     return figures | {"accuracy": accuracy_of(model.tasks_, model.labels_), "host_peak_mb": peak_mb()}
@@ -293,7 +293,6 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--scipy", action="store_true", help="time scipy in turns with it")
     two = modes.add_parser("end-to-end", parents=[common])
     two.add_argument("--size", choices=SIZES, default="100M")
-    two.add_argument("--engine", choices=["auto", "scipy", "torch"], default="torch")
     three = modes.add_parser("stream", parents=[common])
     three.add_argument("--size", choices=SIZES, default="100M")
     three.add_argument("--iterations", type=int, default=3)

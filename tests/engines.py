@@ -1,9 +1,21 @@
 """What every engine is checked against: sums written as loops."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
 import numpy as np
 
 from labelonce import Annotations
+from labelonce._kernels import _engine
 from labelonce._types import Floats
+
+
+@contextmanager
+def all_by(engine: str) -> Iterator[None]:
+    """Have "scipy" or "torch" do all sums that may be done by either, whatever the size."""
+    with patch.object(_engine, "_engine_that_pays", lambda *_: engine):
+        yield
 
 
 def random_parameters(ann: Annotations) -> tuple[Floats, Floats]:

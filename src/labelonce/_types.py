@@ -56,7 +56,6 @@ Rejected = Literal["drop", "keep"]
 Multiple = Literal["error", "join", "split", "questions"]
 """What to do with an answer of several labels; the last is for the commands that take questions."""
 
-EngineName = Literal["auto", "scipy", "torch"]
 """What does the sums of the aggregators."""
 
 Model = Literal["softmax", "boost"]
@@ -77,7 +76,6 @@ TOOLS: tuple[str, ...] = get_args(Tool)
 MISSING: tuple[str, ...] = get_args(Missing)
 REJECTED: tuple[str, ...] = get_args(Rejected)
 MULTIPLE: tuple[str, ...] = get_args(Multiple)[:3]
-ENGINES: tuple[str, ...] = get_args(EngineName)
 MODELS: tuple[str, ...] = get_args(Model)
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 STRATEGIES_OF_QUESTIONS = STRATEGIES[:3]

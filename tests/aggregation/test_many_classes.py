@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engines import all_by
 from numpy.testing import assert_allclose, assert_array_equal
 
 import labelonce as lo
@@ -165,9 +166,12 @@ def test_grouped_posteriors_ignore_the_order_of_tasks_and_workers_and_follow_a_r
 @pytest.mark.neural
 def test_groups_are_fitted_alike_by_both_engines() -> None:
     ann, _ = grouped(n_tasks=600)
-    scipy, torch = (with_groups().set_params(engine=name, device="cpu").fit(ann) for name in ("scipy", "torch"))
-    assert_allclose(torch.posterior_.to_dense(), scipy.posterior_.to_dense(), atol=1e-9)
-    assert_allclose(torch.skill_, scipy.skill_, atol=1e-9)
+    found: list[Any] = []
+    for engine in ("scipy", "torch"):
+        with all_by(engine):
+            found.append(with_groups().set_params(device="cpu").fit(ann))
+    assert_allclose(found[1].posterior_.to_dense(), found[0].posterior_.to_dense(), atol=1e-9)
+    assert_allclose(found[1].skill_, found[0].skill_, atol=1e-9)
 
 
 def test_groups_of_one_class_make_everybody_right_and_known_labels_are_certain() -> None:

@@ -3,12 +3,14 @@
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from checks import annotations, permuted
 from crowds import crowd
+from engines import all_by
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import average_precision_score
@@ -22,11 +24,20 @@ from labelonce.aggregation._registry import aggregators
 from labelonce.baselines import SpectralDawidSkene
 from labelonce.data import OtherAnswersWarning
 
+
+class TorchDawidSkene(DawidSkene):
+    """All sums by torch."""
+
+    def _evidence(self, annotations: Annotations, gold: Codes | None) -> Any:
+        with all_by("torch"):
+            return super()._evidence(annotations, gold)
+
+
 Make = Callable[[], Aggregator]
 EM: dict[str, Make] = {
     "DawidSkene": DawidSkene,
     "DawidSkene maximum likelihood": lambda: DawidSkene(smoothing=0.0, max_iter=5000),
-    "DawidSkene torch": lambda: DawidSkene(engine="torch", device="cpu"),
+    "DawidSkene torch": lambda: TorchDawidSkene(device="cpu"),
     "IBCC": IBCC,
     "OneCoin": OneCoin,
 }

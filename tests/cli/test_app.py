@@ -121,14 +121,14 @@ def test_a_format_without_a_file_and_groups_as_output_are_refused(tmp_path: Path
     assert groups.read_text() == "class,group\ndog/beagle,dog\n"
 
 
-def test_an_unknown_method_engine_or_extra_is_refused(capsys: Capture, labels: Path, monkeypatch: Patch) -> None:
+def test_an_unknown_method_device_or_extra_is_refused(capsys: Capture, labels: Path, monkeypatch: Patch) -> None:
     assert "magic" in refused(capsys, "aggregate", "x.csv", "--method", "magic")
-    error = refused(capsys, "aggregate", labels, "--method", "wawa", "--engine", "torch")
-    assert "--engine must go with --method dawid-skene, one-coin, ibcc" in error
+    error = refused(capsys, "aggregate", labels, "--method", "wawa", "--device", "cpu")
+    assert "--device must go with --method dawid-skene, one-coin, ibcc" in error
     assert "got wawa" in error
     monkeypatch.setattr(_engine, "find_spec", lambda _: None)
-    last = refused(capsys, "aggregate", labels, "--method", "dawid-skene", "--engine", "torch").strip().splitlines()[-1]
-    assert last.startswith("labelonce: engine='torch' needs PyTorch; install it with: pip install 'labelonce[neural]'")
+    last = refused(capsys, "aggregate", labels, "--method", "dawid-skene", "--device", "cuda").strip().splitlines()[-1]
+    assert last.startswith("labelonce: device='cuda' needs PyTorch; install it with: pip install 'labelonce[neural]'")
 
 
 def test_version_is_printed() -> None:
@@ -219,15 +219,11 @@ def test_unknown_columns_and_tasks_of_gold_are_named_at_once(labels: Path, tmp_p
     assert "Name them with --task-column item, --worker-column who" in error
 
 
-@pytest.mark.neural
-def test_an_engine_does_the_sums_and_gives_the_same_labels(labels: Path, capsys: Capture) -> None:
-    options = _aggregator("ibcc", "torch", 3).get_params()
-    assert (options["engine"], options["random_state"]) == ("torch", 3)
-    written = []
-    for engine in ("scipy", "torch"):
-        assert run("aggregate", labels, "--method", "ibcc", "--engine", engine, "--json") == 0
-        written.append([row["label"] for row in json.loads(capsys.readouterr().out)["labels"]])
-    assert written[0] == written[1]
+def test_the_device_is_that_of_the_method(labels: Path, capsys: Capture) -> None:
+    options = _aggregator("ibcc", "cuda", 3).get_params()
+    assert (options["device"], options["random_state"]) == ("cuda", 3)
+    assert run("aggregate", labels, "--method", "ibcc", "--device", "cpu", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["labels"]
 
 
 def test_ids_cannot_draw_on_the_terminal_but_pass_a_pipe_unchanged(

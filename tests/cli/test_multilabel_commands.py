@@ -54,7 +54,7 @@ def test_what_questions_cannot_have_is_one_sentence(ticked: Path, capfd: Capture
     assert "Traceback" not in error
 
 
-@pytest.mark.parametrize("option", [("--groups", "auto"), ("--engine", "scipy")])
+@pytest.mark.parametrize("option", [("--groups", "auto"), ("--device", "cpu")])
 def test_an_option_for_classes_is_refused(ticked: Path, option: tuple[str, str], capfd: Capture) -> None:
     assert run("aggregate", ticked, *option) == 2
     assert f"{option[0]} must be left out for questions; got {option[1]}." in capfd.readouterr().err

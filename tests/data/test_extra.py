@@ -108,8 +108,8 @@ def test_other_methods_refuse_weights_instead_of_ignoring_them(model: Any) -> No
     ann = lo.Annotations.from_arrays([0, 0, 1], [0, 1, 1], [0, 1, 1], weight=[1, 2, 1])
     with pytest.raises(ValueError, match=r"counts every annotation as one whole label; got annotations with weight\."):
         model.fit(ann)
-    with pytest.raises(ValueError, match="need engine='scipy'"):
-        lo.DawidSkene(engine="torch").fit(ann)
+    with pytest.raises(ValueError, match="are for the CPU; got device='cuda'"):
+        lo.DawidSkene(device="cuda").fit(ann)
 
 
 @pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")

@@ -6,7 +6,7 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from labelonce._types import ENGINES, Codes, Floats
+from labelonce._types import Codes, Floats
 
 if TYPE_CHECKING:
     from labelonce.data import Annotations
@@ -72,33 +72,26 @@ class Engine(Protocol):
 
 
 def make_engine(annotations: Annotations, dtype: str, engine: str = "auto", device: str | None = None) -> Engine:
-    """Return the engine asked for, or with "auto" the one that pays at this size; weights are for scipy only."""
-    if getattr(annotations, "has_weights", False) and engine == "auto" and device != "cuda":
-        engine = "scipy"
-    if engine_for(len(annotations), dtype, engine, device) == "scipy":
+    """Return the engine that pays at this size, or the one asked for; weights are for scipy only."""
+    weighted = getattr(annotations, "has_weights", False)
+    if weighted and device == "cuda":
+        raise ValueError("annotations with weights or probabilities are for the CPU; got device='cuda'. Leave it out.")
+    if weighted or engine_for(len(annotations), dtype, engine, device) == "scipy":
         from labelonce._kernels._scipy import ScipyEngine
 
         return ScipyEngine(annotations, dtype)
     from labelonce._kernels._torch import TorchEngine
 
-    if getattr(annotations, "has_weights", False):
-        raise ValueError("annotations with weights or probabilities need engine='scipy', on the CPU; got torch.")
     return TorchEngine.of(annotations, dtype, device)
 
 
 def engine_for(size: int, dtype: str, engine: str, device: str | None, *, pays_on_cuda: int = _PAYS) -> str:
     """Return "scipy" or "torch": the one asked for, or with "auto" the one that pays at this number of annotations."""
-    if engine not in ENGINES:
-        raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {engine!r}.")
     if device not in DEVICES:
         raise ValueError(f"device must be None, 'cpu' or 'cuda'; got {device!r}.")
-    if engine == "auto":
-        engine = _engine_that_pays(size, dtype, device, pays_on_cuda)
-    if engine == "scipy" and device == "cuda":
-        raise ValueError("device must be None or 'cpu' with engine='scipy'; got 'cuda'. Use engine='torch'.")
-    if engine == "torch" and find_spec("torch") is None:
-        raise ImportError("engine='torch' needs PyTorch; install it with: pip install 'labelonce[neural]'.")
-    return engine
+    if device == "cuda" and find_spec("torch") is None:
+        raise ImportError("device='cuda' needs PyTorch; install it with: pip install 'labelonce[neural]'.")
+    return _engine_that_pays(size, dtype, device, pays_on_cuda) if engine == "auto" else engine
 
 
 def _engine_that_pays(size: int, dtype: str, device: str | None, pays_on_cuda: int) -> str:

@@ -51,10 +51,9 @@ class DawidSkene(OnlineEM):
         Starts; the first from the votes, the others from votes plus noise. The best objective wins.
     dtype : {"float64", "float32"}
         float32 halves the memory; it needs smoothing.
-    engine : {"auto", "scipy", "torch"}
-        What does the sums. "auto" takes torch, if it is installed, for large tables; see "GPU and scale" in the guide.
     device : {"cpu", "cuda"}, optional
-        Where torch works. Default: CUDA where there is any.
+        Where the sums are done, by scipy or torch; see "GPU and scale" in the guide. Default: CUDA where there is any
+        and the table is large, else the CPU.
     worker_model : workers.Grouped, optional
         Workers with few numbers instead of a matrix each, for many classes: mistakes within groups of classes, or those
         that the crowd makes. Posteriors then live on the candidate classes of each task (`Beliefs`), and

@@ -22,7 +22,7 @@ from labelonce._kernels import (
     normalised,
 )
 from labelonce._sklearn import ConvergenceWarning
-from labelonce._types import ENGINES, Codes, Floats
+from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number
 from labelonce.aggregation._anchor import warn_if_no_anchor, warn_if_out_of_order
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
@@ -105,8 +105,8 @@ class EMAggregator(Aggregator):
 
     def _evidence(self, annotations: Annotations, gold: Codes | None) -> tuple[Evidence, Beliefs]:
         """Return the evidence of all classes, or of the slots that the pattern of the workers needs, and the votes."""
-        options: dict[str, Any] = {"dtype": self.dtype, "engine": "scipy"}  # of the models that do not offer a choice
-        options |= {name: getattr(self, name) for name in ("engine", "device") if hasattr(self, name)}
+        options: dict[str, Any] = {"device": self.device} if hasattr(self, "device") else {"engine": "scipy"}
+        options["dtype"] = self.dtype
         pattern = self._pattern(annotations, gold)
         if pattern is None:
             evidence = make_evidence(annotations, **options)
@@ -187,7 +187,6 @@ class EMAggregator(Aggregator):
         check_int(self.n_init, "n_init", 1)
         check_number(self.tol, "tol", 0.0)
         check_choice(self.dtype, "dtype", ("float64", "float32"))
-        check_choice(getattr(self, "engine", "scipy"), "engine", ENGINES)
         if isinstance(self.prior, str):
             check_choice(self.prior, "prior", self._named_priors)
         else:
@@ -207,7 +206,6 @@ class EMAggregator(Aggregator):
 class AnswersEM(EMAggregator):
     """Base of the models that learn what answers tell which are not classes."""
 
-    engine: str = "auto"
     device: str | None = None
 
     _takes_others = True

@@ -59,7 +59,6 @@ class MACE(EMAggregator):
     method: str = "vb"
     smoothing: Any = None
     prior: Any = "uniform"
-    engine: str = "auto"
     device: str | None = None
 
     @property

@@ -66,7 +66,7 @@ class OnlineEM(AnswersEM):
 
     def _step(self, annotations: Annotations, gold: Codes | None, touched: Mask | None, stepped: int) -> Self:
         """Run an E+M step on the touched tasks, or on all if it is time; the first starts from the votes."""
-        evidence = make_evidence(annotations, dtype=self.dtype, engine=self.engine, device=self.device)
+        evidence = make_evidence(annotations, dtype=self.dtype, device=self.device)
         if touched is None:
             start = evidence.votes(gold).to_dense()
         else:

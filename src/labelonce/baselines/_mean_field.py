@@ -45,7 +45,6 @@ class MeanField(EMAggregator):
 
     smoothing: Any = (2.0, 1.0)
     prior: Any = "uniform"
-    engine: str = "auto"
     device: str | None = None
 
     def _check_options(self, n_classes: int) -> None:

@@ -54,8 +54,7 @@ class SpectralDawidSkene(DawidSkene):
 
     n_init: int = field(default=1, init=False)
     worker_model: Any = field(default=None, init=False)
-    engine: str = field(default="scipy", init=False)
-    device: str | None = field(default=None, init=False)
+    device: str | None = field(default="cpu", init=False)
     _takes_scales = False
     _tables = (15, 10)
 

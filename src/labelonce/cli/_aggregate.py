@@ -22,7 +22,7 @@ def run_aggregate(
     method: str,
     gold: Path | None,
     groups: str | None,
-    engine: str | None,
+    device: str | None,
     seed: int,
     output: Path | None,
     output_format: str | None,
@@ -36,13 +36,13 @@ def run_aggregate(
         raise ValueError(f"--workers must be a table, such as workers.csv; got {workers}.")
     labels = find_files(files, source.get("format"))
     if has_questions(labels, source):
-        for option, value in (("groups", groups), ("engine", engine)):
+        for option, value in (("groups", groups), ("device", device)):
             if value is not None:
                 raise ValueError(f"--{option} must be left out for questions; got {value}.")
         written: dict[str, Any] = {"output": output, "output_format": output_format, "workers": workers}
         aggregate_questions(labels, source, method=method, gold=gold, as_json=as_json, **written)
         return
-    model = _aggregator(method, engine, seed)
+    model = _aggregator(method, device, seed)
     if groups is not None and method != "dawid-skene":
         raise ValueError(f"--groups must go with --method dawid-skene; got {method}. Leave it out.")
     annotations, known = read_comparable(labels, source, gold)
@@ -69,15 +69,15 @@ def run_aggregate(
     print_json(found | ({} if output else {"labels": model.to_frame().to_pylist()}))
 
 
-def _aggregator(method: str, engine: str | None, seed: int) -> Aggregator:
-    """Return the unfitted method; an engine for one that offers no choice is an error."""
+def _aggregator(method: str, device: str | None, seed: int) -> Aggregator:
+    """Return the unfitted method; a device for one that offers no choice is an error."""
     model = aggregator_of(method)()
     model.set_params(random_state=seed)
-    if engine is not None:
-        able = [one for one in COMMANDS.values() if "engine" in aggregator_of(one)().get_params()]
+    if device is not None:
+        able = [one for one in COMMANDS.values() if "device" in aggregator_of(one)().get_params()]
         if method not in able:
-            raise ValueError(f"--engine must go with --method {', '.join(able)}; got {method}. Leave it out.")
-        model.set_params(engine=engine)
+            raise ValueError(f"--device must go with --method {', '.join(able)}; got {method}. Leave it out.")
+        model.set_params(device=device)
     return model
 
 

@@ -1,11 +1,10 @@
 """The commands on files of labels: check, aggregate, judges, agreement, compare."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from labelonce._types import EngineName
 from labelonce.cli._options import (
     DAWID_SKENE,
     GroupsOption,
@@ -48,8 +47,9 @@ def aggregate(
     output_format: OutputFormat = None,
     gold: Annotated[Path | None, option("Known true labels: columns task and label, or an export.")] = None,
     groups: GroupsOption = None,
-    engine: Annotated[
-        EngineName | None, option("What does the sums of the methods that offer a choice; default: auto.")
+    device: Annotated[
+        Literal["cpu", "cuda"] | None,
+        option("Where the sums of the methods that offer a choice are done; default: cuda where it pays."),
     ] = None,
     seed: Annotated[int, option("Breaks ties.")] = 0,
     as_json: JsonOption = False,

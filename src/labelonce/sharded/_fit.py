@@ -45,7 +45,7 @@ from labelonce.sharded._shards import Shards, open_shards
 Model = TypeVar("Model", bound=EMAggregator)
 Callback = Callable[[int, float], None]
 
-_FREE_TO_CHANGE = ("max_iter", "tol", "engine", "device", "random_state")  # between a run and the one that resumes it
+_FREE_TO_CHANGE = ("max_iter", "tol", "device", "random_state")  # between a run and the one that resumes it
 
 
 def fit(
