@@ -239,8 +239,8 @@ def stream(options: argparse.Namespace) -> dict[str, Any]:
         prepare_mb = in_child(lambda: sharded.prepare(path, prepared, duplicates="keep"))
         times.append(time.perf_counter())
         before_mb = peak_mb()
-        model = lo.DawidSkene(max_iter=options.iterations, tol=0.0, dtype="float32")
-        sharded.fit(model, prepared, clean, device=options.device, callback=lambda *_: each.append(time.perf_counter()))
+        model = lo.DawidSkene(max_iter=options.iterations, tol=0.0, dtype="float32", device=options.device)
+        sharded.fit(model, prepared, clean, callback=lambda *_: each.append(time.perf_counter()))
         times.append(time.perf_counter())
         fit_mb = peak_mb()
         disk_mb = sum(file.stat().st_size for file in prepared.rglob("*.*") if file.is_file()) / 2**20

@@ -175,7 +175,7 @@ def test_labels_in_an_object_store_are_prepared(bucket: Any, folder: Path, tmp_p
     for part in folder.rglob("*.parquet"):
         put(bucket, part, f"parts/{part.relative_to(folder)}")
     prepared = sharded.prepare("s3://crowd/parts", tmp_path / "p")
-    model = sharded.fit(lo.DawidSkene(tol=1e-5), prepared, tmp_path / "out", device="cpu")
+    model = sharded.fit(lo.DawidSkene(tol=1e-5, device="cpu"), prepared, tmp_path / "out")
     assert model.confusion_.shape == (12, 3, 3)
 
 

@@ -67,7 +67,7 @@ def test_blocks_hold_every_task_once_and_every_annotation(prepared: Path) -> Non
 def test_streaming_gives_what_memory_gives(prepared: Path, tmp_path: Path, model: Any, dtype: str, atol: float) -> None:
     tol = 2e-5  # 20 % away from the change of every iteration: rounding does not move the last one
     whole = model(dtype=dtype, tol=tol).fit(ten_classes())
-    streamed = sharded.fit(model(dtype=dtype, tol=tol), prepared, tmp_path / "out", device="cpu")
+    streamed = sharded.fit(model(dtype=dtype, tol=tol, device="cpu"), prepared, tmp_path / "out")
     assert streamed.n_iter_ == whole.n_iter_
     assert_allclose(streamed.confusion_, whole.confusion_, atol=atol)
     assert_allclose(posterior_in(tmp_path / "out"), whole.posterior_, atol=atol)
@@ -79,7 +79,7 @@ def test_string_ids_and_declared_classes_come_through(tmp_path: Path) -> None:
     label = ["cat" if (i // 3) % 2 else "dog" for i in range(90)]
     ann = Annotations.from_arrays(task, worker, label, classes=["dog", "cat", "eel"])
     folder = sharded.prepare(write_shuffled(ann, tmp_path), tmp_path / "p", classes=["dog", "cat", "eel"], block=20)
-    model = sharded.fit(DawidSkene(), folder, tmp_path / "out", device="cpu")
+    model = sharded.fit(DawidSkene(device="cpu"), folder, tmp_path / "out")
     expected = DawidSkene().fit(ann)
     assert model.classes_.tolist() == ["dog", "cat", "eel"]
     table = labels_in(tmp_path / "out")
@@ -104,10 +104,10 @@ def test_a_stopped_fit_goes_on_and_gives_the_same_bits(prepared: Path, tmp_path:
             raise Stop
 
     with pytest.raises(Stop):
-        sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "cut", device="cpu", callback=cut)
-    on: Any = {"device": "cpu", "callback": lambda number, _: seen.append(number)}
-    resumed = sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "cut", **on)
-    straight = sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "straight", device="cpu")
+        sharded.fit(DawidSkene(tol=1e-5, device="cpu"), prepared, tmp_path / "cut", callback=cut)
+    model = DawidSkene(tol=1e-5, device="cpu")
+    resumed = sharded.fit(model, prepared, tmp_path / "cut", callback=lambda number, _: seen.append(number))
+    straight = sharded.fit(DawidSkene(tol=1e-5, device="cpu"), prepared, tmp_path / "straight")
     assert seen[0] == 5
     assert_array_equal(resumed.log_likelihood_, straight.log_likelihood_)
     assert_array_equal(resumed.confusion_, straight.confusion_)
@@ -117,13 +117,13 @@ def test_a_stopped_fit_goes_on_and_gives_the_same_bits(prepared: Path, tmp_path:
 
 
 def test_a_fit_killed_while_it_writes_labels_ends_the_same(prepared: Path, tmp_path: Path) -> None:
-    model = DawidSkene(tol=1e-5)
+    model = DawidSkene(tol=1e-5, device="cpu")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("labelonce.sharded._fit.labels_frame", stop)
         with pytest.raises(Stop):
-            sharded.fit(model, prepared, tmp_path / "cut", device="cpu")
-    resumed = sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "cut", device="cpu")
-    straight = sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "straight", device="cpu")
+            sharded.fit(model, prepared, tmp_path / "cut")
+    resumed = sharded.fit(DawidSkene(tol=1e-5, device="cpu"), prepared, tmp_path / "cut")
+    straight = sharded.fit(DawidSkene(tol=1e-5, device="cpu"), prepared, tmp_path / "straight")
     assert_array_equal(resumed.confusion_, straight.confusion_)
 
 
@@ -137,7 +137,7 @@ def kill_one(iteration, objective):
     if os.environ["RANK"] == "0":
         print(os.environ["TORCHELASTIC_RESTART_COUNT"], iteration, file=open(sys.argv[3], "a"))
 
-sharded.fit(DawidSkene(tol=1e-5), sys.argv[1], sys.argv[2], device="cpu", callback=kill_one)
+sharded.fit(DawidSkene(tol=1e-5, device="cpu"), sys.argv[1], sys.argv[2], callback=kill_one)
 """
 
 
@@ -151,7 +151,7 @@ def test_two_processes_one_of_them_killed_give_what_one_gives(prepared: Path, tm
     command = [*launch, str(script), str(prepared), str(tmp_path / "two"), str(log)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    one = sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "one", device="cpu")
+    one = sharded.fit(DawidSkene(tol=1e-5, device="cpu"), prepared, tmp_path / "one")
     run = json.loads((tmp_path / "two" / "run.json").read_text())
     assert (run["processes"], run["iterations"]) == (2, one.n_iter_)
     assert_allclose(posterior_in(tmp_path / "two"), posterior_in(tmp_path / "one"), atol=1e-12)
@@ -228,21 +228,21 @@ def test_a_checkpoint_of_another_run_or_damaged_is_not_used(prepared: Path, tmp_
             raise Stop
 
     with pytest.raises(Stop):
-        sharded.fit(DawidSkene(), prepared, tmp_path, device="cpu", callback=cut)
+        sharded.fit(DawidSkene(device="cpu"), prepared, tmp_path, callback=cut)
     with pytest.raises(ValueError, match="must come from the same model and annotations"):
-        sharded.fit(DawidSkene(smoothing=2.0), prepared, tmp_path, device="cpu")
+        sharded.fit(DawidSkene(smoothing=2.0, device="cpu"), prepared, tmp_path)
     with pytest.raises(ValueError, match="max_iter must be above the 3 of"):
-        sharded.fit(DawidSkene(max_iter=3), prepared, tmp_path, device="cpu")
+        sharded.fit(DawidSkene(max_iter=3, device="cpu"), prepared, tmp_path)
     (tmp_path / "checkpoint.npz").write_bytes(b"PK, but no more")
     with pytest.raises(ValueError, match=r"checkpoint\.npz must be a whole checkpoint; it is damaged\. Remove it"):
-        sharded.fit(DawidSkene(), prepared, tmp_path, device="cpu")
+        sharded.fit(DawidSkene(device="cpu"), prepared, tmp_path)
 
 
 @pytest.mark.parametrize("way", ["fit", "partial_fit"])
 def test_nothing_of_an_earlier_fit_is_left(prepared: Path, tmp_path: Path, way: str) -> None:
-    model = DawidSkene(tol=1e-3)
+    model = DawidSkene(tol=1e-3, device="cpu")
     getattr(model, way)(Annotations.from_arrays([1, 1], [1, 2], [0, 1]))
-    sharded.fit(model, prepared, tmp_path, device="cpu")
+    sharded.fit(model, prepared, tmp_path)
     assert model.confusion_.shape[1:] == (10, 10)
     assert not hasattr(model, "posterior_")
     with pytest.raises(ValueError, match="partial_fit needs the annotations so far"):
@@ -251,7 +251,7 @@ def test_nothing_of_an_earlier_fit_is_left(prepared: Path, tmp_path: Path, way: 
 
 @pytest.mark.parametrize("kind", [DawidSkene, OneCoin, IBCC])
 def test_a_streamed_model_has_only_what_a_model_of_its_kind_has(prepared: Path, tmp_path: Path, kind: Any) -> None:
-    streamed = sharded.fit(kind(tol=1e-3), prepared, tmp_path, device="cpu")
+    streamed = sharded.fit(kind(tol=1e-3, device="cpu"), prepared, tmp_path)
     in_memory = kind(tol=1e-3).fit(ten_classes())
     of_tasks = {"posterior_", "labels_", "tasks_", "confidence_", "estimated_accuracy_"}
     assert vars(in_memory).keys() - vars(streamed).keys() - {"_fitted_on"} == of_tasks
@@ -259,9 +259,9 @@ def test_a_streamed_model_has_only_what_a_model_of_its_kind_has(prepared: Path, 
 
 
 def test_a_finished_run_is_not_overwritten(prepared: Path, tmp_path: Path) -> None:
-    sharded.fit(DawidSkene(tol=1e-3), prepared, tmp_path, device="cpu")
+    sharded.fit(DawidSkene(tol=1e-3, device="cpu"), prepared, tmp_path)
     with pytest.raises(ValueError, match="must not hold a finished run"):
-        sharded.fit(DawidSkene(tol=1e-3), prepared, tmp_path, device="cpu")
+        sharded.fit(DawidSkene(tol=1e-3, device="cpu"), prepared, tmp_path)
 
 
 def test_too_few_iterations_and_too_few_labels_are_warned_about(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_too_few_iterations_and_too_few_labels_are_warned_about(tmp_path: Path) 
         pytest.warns(RedundancyWarning, match="only 0 of 50"),
         pytest.warns(ConvergenceWarning, match="stopped after 2 iterations"),
     ):
-        sharded.fit(DawidSkene(max_iter=2, tol=0.0), folder, tmp_path / "out", device="cpu")
+        sharded.fit(DawidSkene(max_iter=2, tol=0.0, device="cpu"), folder, tmp_path / "out")
 
 
 def test_a_process_without_blocks_still_adds_up() -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
     )
     from labelonce.aggregation._confidence import by_correlation
     from labelonce.aggregation._em import (
+        AnswersEM,
         Iteration,
         check_float32_is_smooth,
         check_pair,

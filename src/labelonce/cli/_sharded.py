@@ -132,9 +132,9 @@ def fit(
         print_status(f"{output} was finished before torchrun started this process again")
         return
     model: Any = aggregator_of(method)()
-    model.set_params(dtype=dtype, max_iter=max_iter, tol=tol, random_state=seed)
+    model.set_params(dtype=dtype, max_iter=max_iter, tol=tol, device=device, random_state=seed)
     with warnings_as_notes():
-        fit_shards(model, folder, output, device=device, callback=show)
+        fit_shards(model, folder, output, callback=show)
     if as_json and is_first:
         print_json(json.loads((output / "run.json").read_text()) | {"output": str(output)})
 

@@ -27,8 +27,8 @@ from labelonce._types import Floats
 from labelonce._validate import check_rng
 from labelonce.aggregation import (
     IBCC,
+    AnswersEM,
     DawidSkene,
-    EMAggregator,
     Iteration,
     OneCoin,
     Parameters,
@@ -42,7 +42,7 @@ from labelonce.files import atomic_path, atomic_write
 from labelonce.io import write
 from labelonce.sharded._shards import Shards, open_shards
 
-Model = TypeVar("Model", bound=EMAggregator)
+Model = TypeVar("Model", bound=AnswersEM)
 Callback = Callable[[int, float], None]
 
 _FREE_TO_CHANGE = ("max_iter", "tol", "device", "random_state")  # between a run and the one that resumes it
@@ -53,13 +53,13 @@ def fit(
     folder: str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
-    device: str | None = None,
     callback: Callback | None = None,
 ) -> Model:
     """Fit a model to prepared annotations and write every task's posterior; works under `torchrun` as well.
 
     The same estimate as `model.fit`, up to the order of sums. Blocks are streamed from disk, so memory is needed
     for one block and the workers' confusion. Each process takes every n-th block; all need to see both folders.
+    Blocks are on the `device` of the model, by default CUDA where there is any, and stay on the GPU if they fit.
 
     Parameters
     ----------
@@ -70,8 +70,6 @@ def fit(
         A folder for `labels`, a table in Parquet files that any engine reads as one (task, label, confidence,
         posterior_<class>), `workers.parquet` and, last, `run.json`. While EM runs it holds `checkpoint.npz`, renewed
         after every iteration: the same call resumes from there, with the same result.
-    device : {"cpu", "cuda"}, optional
-        Default: CUDA where there is any. Blocks stay on the GPU if they fit.
     callback : callable, optional
         Called after every iteration with its number and the objective.
 
@@ -84,8 +82,8 @@ def fit(
     shards, target = open_shards(Path(folder)), Path(output)
     _check(model, shards, target)
     (target / "labels").mkdir(parents=True, exist_ok=True)
-    with join_processes(device) as processes:
-        job = _Job(model, shards, target, processes, find_device(device))
+    with join_processes(model.device) as processes:
+        job = _Job(model, shards, target, processes, find_device(model.device))
         last = job.climb(callback)
         job.write_labels(last.parameters)
         set_fitted(
@@ -105,7 +103,7 @@ def fit(
     return model
 
 
-def _check(model: EMAggregator, shards: Shards, target: Path) -> None:
+def _check(model: AnswersEM, shards: Shards, target: Path) -> None:
     if type(model) not in (DawidSkene, OneCoin, IBCC):
         raise TypeError(f"model must be DawidSkene, OneCoin or IBCC; got {type(model).__name__}.")
     if getattr(model, "worker_model", None) is not None:
@@ -127,7 +125,7 @@ class _Job:
     """One process's share of a fit."""
 
     def __init__(
-        self, model: EMAggregator, shards: Shards, target: Path, processes: Processes, device: torch.device
+        self, model: AnswersEM, shards: Shards, target: Path, processes: Processes, device: torch.device
     ) -> None:
         self.model, self.shards, self.target, self.device = model, shards, target, device
         self.is_first = processes.rank == 0
@@ -212,7 +210,7 @@ def _has_room(device: torch.device) -> bool:
     return free > total // 4
 
 
-def _finish(model: EMAggregator, shards: Shards, target: Path, n_processes: int) -> None:
+def _finish(model: AnswersEM, shards: Shards, target: Path, n_processes: int) -> None:
     write(model.workers_to_frame(), target / "workers.parquet")
     about: dict[str, Any] = {"labelonce": __version__, "torch": torch.__version__, "shards": shards.name}
     about |= {"model": repr(model), "annotations": shards.n_annotations, "tasks": shards.n_labelled}
