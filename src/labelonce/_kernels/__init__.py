@@ -37,7 +37,6 @@ from labelonce._kernels._posterior import (
     top_class,
     vote_fractions,
 )
-from labelonce._kernels._shared import SharedEngine
 from labelonce._kernels._tallies import Counts, Tallies
 from labelonce._lazy import lazy_names
 

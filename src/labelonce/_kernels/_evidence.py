@@ -11,7 +11,6 @@ from labelonce._kernels._confusion import Confusion
 from labelonce._kernels._engine import Engine, Sweep, engine_for, make_engine
 from labelonce._kernels._posterior import floored_log, vote_fractions
 from labelonce._kernels._processes import add_up
-from labelonce._kernels._shared import SharedEngine
 from labelonce._kernels._slots import Pattern, vote_slots
 from labelonce._kernels._tallies import Counts
 from labelonce._types import Codes, Floats, Mask
@@ -77,12 +76,16 @@ class Evidence(Protocol):
 
 
 class DenseEvidence:
-    """Evidence about all classes of every row, for workers that are matrices or can be made such."""
+    """Evidence about all classes of every row, for workers that are matrices or can be made such.
+
+    If it is `shared`, sums over labels are those of all processes, whose labels must have the same workers, classes and
+    answers, in the same order.
+    """
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, labels: Any, engine: Engine) -> None:
-        self.labels, self._engine, self.leaning = labels, engine, engine.leaning
+    def __init__(self, labels: Any, engine: Engine, *, shared: bool = False) -> None:
+        self.labels, self._engine, self.leaning, self._shared = labels, engine, engine.leaning, shared
 
     def log_prior(self, prior: Floats) -> Any:
         return floored_log(prior)
@@ -98,31 +101,29 @@ class DenseEvidence:
 
     def e_step(self, workers: Confusion, log_prior: Any, gold: Codes | None = None) -> EStep:
         step = self._engine.e_step(logs_of(workers), log_prior, gold)
-        return EStep(Beliefs.of(step.posterior), step.log_likelihood)
+        return EStep(Beliefs.of(step.posterior), float(self.total(step.log_likelihood)))
 
     def tallies(self, beliefs: Beliefs, weight: Floats | None = None) -> Counts:
         amounts = beliefs.to_dense()
-        return Counts(self._engine.m_step(amounts if weight is None else amounts * weight[:, None]), self.leaning)
+        counts = self._engine.m_step(amounts if weight is None else amounts * weight[:, None])
+        return Counts(self.total(counts), self.leaning)
 
     def sweep(
         self, workers: Confusion, log_prior: Any, gold: Codes | None = None, *, prior: Floats | None = None
     ) -> Sweep:
-        return self._engine.sweep(logs_of(workers), log_prior, gold)
+        own = self._engine.sweep(logs_of(workers), log_prior, gold)
+        counts = Counts(self.total(own.tallies.values), self.leaning)
+        return Sweep(counts, self.total(own.class_counts), float(self.total(own.log_likelihood)))
 
     def votes(self, gold: Codes | None) -> Beliefs:
         """Return the vote fractions, equal ones where nobody voted."""
         return Beliefs.of(vote_fractions(self._engine.vote_counts(), gold))
 
     def select(self, rows: Mask) -> DenseEvidence:
-        some = make_evidence(self.labels.select(rows), engine="scipy")
-        return (
-            some
-            if not isinstance(self._engine, SharedEngine)
-            else DenseEvidence(some.labels, SharedEngine(some._engine))
-        )
+        return make_evidence(self.labels.select(rows), engine="scipy", shared=self._shared)
 
     def total(self, numbers: Any) -> Floats:
-        return add_up(numbers) if isinstance(self._engine, SharedEngine) else np.asarray(numbers)
+        return add_up(numbers) if self._shared else np.asarray(numbers)
 
 
 def logs_of(workers: Any) -> Floats:
@@ -140,8 +141,7 @@ def make_evidence(
     shared: bool = False,
 ) -> DenseEvidence:
     """Return the evidence of labels about all classes; `shared`: of the rows of all processes together."""
-    made = make_engine(labels, dtype, engine, device)
-    return DenseEvidence(labels, SharedEngine(made) if shared else made)
+    return DenseEvidence(labels, make_engine(labels, dtype, engine, device), shared=shared)
 
 
 def make_slot_evidence(

@@ -243,10 +243,13 @@ class SlotEvidence:
         """
         arrays, every = self.arrays, max(1, -(-len(self.classes) // _DRAWN))
         some = slice(-block.rows.start % every, None, every)
-        uniform = arrays.put(self._uniform[block.rows][some, None]) * wide[some].sum(1)[:, None]
-        drawn = (arrays.functions.cumsum(wide[some], 1) < uniform).sum(1).clip(None, wide.shape[1] - 1)
+        below = arrays.put(self._uniform[block.rows][some]) * wide[some].sum(1)
         place: Any = arrays.put(np.full(len(wide), -1))
-        place[some] = drawn
+        place[some] = 0
+        reached = 0.0
+        for share in wide[some].T[:-1]:
+            reached = reached + share
+            place[some] += reached < below
         by_label: Any = place if block.local is None else place[block.local]
         labels: Any = arrays.functions.where(by_label >= 0)[0]
         of_label: Any = by_label[labels]
