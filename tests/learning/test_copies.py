@@ -1,5 +1,7 @@
 """Workers who copy each other are found, count once, and are named; workers who are merely good are not."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,16 @@ def test_good_workers_among_others_do_not_copy(rng: Generator) -> None:
         confusion = np.stack([np.where(np.eye(4) == 1, skill, (1 - skill) / 3) for skill in skills])
         annotations = lo.simulate.annotate(y, confusion, lo.simulate.assign(1500, len(skills), 4, rng), rng)
         assert copiers(annotations) == []
+
+
+def test_the_search_keeps_no_numbers_of_every_pair_and_class(rng: Generator) -> None:
+    y = rng.integers(0, 2000, 20_000)
+    workers = lo.simulate.grouped_class_wise_hammer_spammer(60, np.arange(2000) // 10, 0.3, rng=0)
+    annotations = lo.simulate.annotate(y, workers, lo.simulate.assign(20_000, 60, 4, rng), rng)
+    tracemalloc.start()
+    assert copiers(annotations) == []
+    assert tracemalloc.get_traced_memory()[1] < 45e6  # 1,770 pairs of 2,000 numbers twice are 57 MB
+    tracemalloc.stop()
 
 
 def test_what_copiers_say_of_a_task_counts_once(rng: Generator) -> None:

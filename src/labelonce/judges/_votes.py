@@ -13,6 +13,7 @@ from labelonce._types import Codes, Floats, Ids, Mask
 from labelonce.data import Annotations
 
 PERSONS = {"person", "people", "human", "humans", "expert", "experts", "annotator", "crowd", "rater", "user", "turker"}
+_AT_ONCE = 1 << 20  # numbers of pairs that are worked on at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,22 +24,6 @@ class Pairs:
     other: Codes
     n: Floats
     kappa: Floats
-
-    @classmethod
-    def of(cls, task: Codes, worker: Codes, amount: Any, shape: tuple[int, int, int], shares: Floats) -> Self:
-        """Return the pairs by two sparse products: votes on common tasks, and those for the same class."""
-        n_tasks, n_workers, n_classes = shape
-        entries = amount.tocoo()
-        cell = task[entries.row].astype(np.int64) * n_classes + entries.col
-        _, cell = np.unique(cell, return_inverse=True)
-        said = sparse.csr_array((entries.data, (cell, worker[entries.row])), shape=(len(entries.data), n_workers))
-        seen = sparse.csr_array((np.ones(len(task)), (task, worker)), shape=(n_tasks, n_workers))
-        both = sparse.triu((seen.T @ seen).tocsr(), k=1).tocoo()
-        agree = sparse.csr_array((said.T @ said).tocsr())
-        one, other, n = both.row, both.col, both.data
-        same = np.asarray(agree[one, other]).ravel() if len(one) else np.zeros(0)
-        chance = np.einsum("pk,pk->p", shares[one], shares[other]) if len(one) else np.zeros(0)
-        return cls(one, other, n, (same - n * chance) / np.maximum(n * (1 - chance), 1e-9))
 
     def select(self, kept: Mask) -> Self:
         """Return some of the pairs."""
@@ -116,14 +101,36 @@ class Votes:
         rows = np.flatnonzero(gold[self.task] >= 0).astype(np.int32)
         return rows, np.asarray(self.amount[rows, gold[self.task[rows]]]).ravel()
 
-    def pairs(self) -> Pairs:
-        """Return how far every pair of judges agrees beyond chance; of very many votes, on a draw of the tasks."""
+    def pairs(self, fewest: int = 1) -> Pairs:
+        """Return how far pairs of judges with `fewest` common tasks agree beyond chance.
+
+        Of very many votes this is counted on a draw of the tasks.
+        """
         per_task = np.bincount(self.task, minlength=self.shape[0]).astype(np.float64)
         chosen = np.ones(self.shape[0], dtype=bool)
         if (work := (per_task**2).sum()) > RULES.panel_pairs:
             chosen = np.random.default_rng(0).random(self.shape[0]) < RULES.panel_pairs / work
         rows = np.flatnonzero(chosen[self.task])
-        return Pairs.of(self.task[rows], self.worker[rows], self.amount[rows], self.shape, self.shares)
+        task, worker, entries = self.task[rows], self.worker[rows], self.amount[rows].tocoo()
+        cell = task[entries.row].astype(np.int64) * self.shape[2] + entries.col
+        _, cell = np.unique(cell, return_inverse=True)
+        said = sparse.csr_array((entries.data, (cell, worker[entries.row])), shape=(len(entries.data), self.shape[1]))
+        seen = sparse.csr_array((np.ones(len(task)), (task, worker)), shape=self.shape[:2])
+        both = sparse.triu((seen.T @ seen).tocsr(), k=1).tocoo()  # votes on common tasks
+        kept = both.data >= fewest
+        one, other, n = both.row[kept], both.col[kept], both.data[kept]
+        same = chance = np.zeros(len(n))
+        if len(n):
+            same = np.asarray(sparse.csr_array((said.T @ said).tocsr())[one, other]).ravel()
+            chance = self._agree_by_chance(one, other)
+        return Pairs(one, other, n, (same - n * chance) / np.maximum(n * (1 - chance), 1e-9))
+
+    def _agree_by_chance(self, one: Codes, other: Codes) -> Floats:
+        """Return how often two judges would say the same by their shares of classes, some pairs at a time."""
+        step = max(1, _AT_ONCE // self.shape[2])
+        parts = (slice(start, start + step) for start in range(0, len(one), step))
+        found = [np.einsum("pk,pk->p", self.shares[one[part]], self.shares[other[part]]) for part in parts]
+        return np.concatenate(found)
 
 
 def _strength(annotations: Annotations) -> Floats:

@@ -35,8 +35,7 @@ def copiers(annotations: Annotations) -> list[Codes]:
     """
     if len(annotations) < 1.5 * annotations.n_tasks or annotations.n_workers < RULES.copies_workers:
         return []
-    pairs = Votes.of(annotations).pairs()
-    pairs = pairs.select(pairs.n >= RULES.copies_tasks)
+    pairs = Votes.of(annotations).pairs(RULES.copies_tasks)
     most, above, least, share = RULES.copies
     if len(pairs.n) < 2 or np.quantile(pairs.kappa, share) < least:
         return []
