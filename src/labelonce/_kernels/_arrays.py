@@ -40,6 +40,9 @@ class Arrays(Protocol):
     def take(self, table: Any, place: Any) -> Any:
         """Return the entries of a flat table at places of any shape."""
 
+    def rows(self, wide: Any, place: Any) -> Any:
+        """Return some rows."""
+
     def set_at(self, wide: Any, place: Any, values: Any) -> None:
         """Set one entry of each row."""
 
@@ -80,6 +83,9 @@ class NumpyArrays:
 
     def take(self, table: Any, place: Any) -> Any:
         return table.take(place)
+
+    def rows(self, wide: Any, place: Any) -> Any:
+        return wide.take(place, axis=0)
 
     def set_at(self, wide: Any, place: Any, values: Any) -> None:
         wide[np.arange(len(wide)), place] = values

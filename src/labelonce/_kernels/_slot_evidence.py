@@ -227,7 +227,7 @@ class SlotEvidence:
     def _count(self, totals: Totals, block: Block, wide: Any) -> None:
         """Add what a block's posteriors (n_rows, n_slots + 1) amount to."""
         arrays = self.arrays
-        by_label = arrays.functions.asarray(wide) if block.local is None else wide[block.local]
+        by_label = arrays.functions.asarray(wide) if block.local is None else arrays.rows(wide, block.local)
         right = arrays.at(by_label, block.own)
         arrays.add_at(totals.right, block.label_cell, right)
         if block.local is None:
@@ -250,7 +250,7 @@ class SlotEvidence:
         for share in wide[some].T[:-1]:
             reached = reached + share
             place[some] += reached < below
-        by_label: Any = place if block.local is None else place[block.local]
+        by_label: Any = place if block.local is None else arrays.take(place, block.local)
         labels: Any = arrays.functions.where(by_label >= 0)[0]
         of_label: Any = by_label[labels]
         right = (of_label == block.own[labels]) * 1.0

@@ -39,6 +39,9 @@ class TorchArrays:
     def take(self, table: Tensor, place: Tensor) -> Tensor:
         return table[place]
 
+    def rows(self, wide: Tensor, place: Tensor) -> Tensor:
+        return wide[place]
+
     def set_at(self, wide: Tensor, place: Tensor, values: Any) -> None:
         values = torch.as_tensor(values, dtype=wide.dtype, device=self.device).expand(len(wide))
         wide.scatter_(1, place[:, None], values[:, None])

@@ -119,7 +119,8 @@ class Votes:
         both = sparse.triu((seen.T @ seen).tocsr(), k=1).tocoo()  # votes on common tasks
         kept = both.data >= fewest
         one, other, n = both.row[kept], both.col[kept], both.data[kept]
-        same = chance = np.zeros(len(n))
+        same: Floats = np.zeros(len(n))
+        chance = same
         if len(n):
             same = np.asarray(sparse.csr_array((said.T @ said).tocsr())[one, other]).ravel()
             chance = self._agree_by_chance(one, other)
