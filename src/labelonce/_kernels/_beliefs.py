@@ -334,11 +334,12 @@ class Beliefs:
             return Beliefs(self.to_dense(), self.n_classes)
         each = self.each_other
         probability = np.empty(classes.shape, each.dtype)
-        codes, own = np.ascontiguousarray(self.codes.T), np.ascontiguousarray(self.probability.T)
-        for slot, column in enumerate(classes.T):
-            same = codes == column
-            known = np.where(same.any(axis=0), (same * own).sum(axis=0), each)
-            probability[:, slot] = np.where(column >= 0, known, 0.0)
+        for part in self._parts():
+            codes, own = (np.ascontiguousarray(one[part].T) for one in (self.codes, self.probability))
+            for slot, column in enumerate(classes[part].T):
+                same = codes == column
+                known = np.where(same.any(axis=0), (same * own).sum(axis=0), each[part])
+                probability[part, slot] = np.where(column >= 0, known, 0.0)
         n_others = self.n_classes - (classes >= 0).sum(axis=1)
         return Beliefs(probability, self.n_classes, classes, each * n_others)
 
