@@ -166,6 +166,18 @@ class Beliefs:
         """Return the probability of the most probable class of every row, among those with a slot."""
         return np.asarray(self.probability.max(axis=1))
 
+    def drawn(self, rng: np.random.Generator) -> Beliefs:
+        """Return beliefs that are certain of one class of every row, or of its rest, drawn from these.
+
+        >>> Beliefs.of([[1.0, 0.0], [0.0, 1.0]]).drawn(np.random.default_rng(0)).probability
+        array([[1., 0.],
+               [0., 1.]])
+        """
+        cumulative = self.wide().cumsum(axis=1)
+        uniform = rng.random((len(self), 1)) * cumulative[:, -1:]
+        place = (cumulative <= uniform).sum(axis=1).clip(None, cumulative.shape[1] - 1)
+        return self.with_wide((place[:, None] == np.arange(cumulative.shape[1])).astype(cumulative.dtype))
+
     def drawn_argmax(self, rng: np.random.Generator) -> Codes:
         """Return the most probable class of every row, ties broken at random, of all classes."""
         if self.classes is None:

@@ -204,8 +204,11 @@ class Factors:
 
     def rescaled(self, factor: float, prior: Floats) -> Self:
         chance = 1 / self.n_classes
-        right = np.clip(chance + factor * (self.right - chance), LEAST, 1 - LEAST)
-        return type(self)(right, self.row, self.mistakes, self.share, self.other_share)
+        return self.with_chances(chance + factor * (self.right - chance))
+
+    def with_chances(self, right: Floats) -> Self:
+        """Return workers with other chances of being right, none of them certain, and the same mistakes."""
+        return type(self)(np.clip(right, LEAST, 1 - LEAST), self.row, self.mistakes, self.share, self.other_share)
 
     def change(self, other: Any) -> float:
         same = self.right.shape == other.right.shape

@@ -133,23 +133,82 @@ def judge(
 
 def _calibrated(view: View, workers: WorkerModel, number: int, start: Calibration | None) -> tuple[Calibration, Any]:
     """Return the calibration and the log prior that it gives, found together with the workers."""
-    few = view if start is None else replace(view, most_rows=RULES.warm_calibration_rows)
-    problem, (rows, some) = view.problem, few.sample
-    shares = label_shares(problem.labels, problem.kind, view.evidence.total)
-    if problem.balance is not None:
-        shares = np.broadcast_to(problem.balance, shares.shape)
-    kind = None if problem.kind is None else problem.kind[rows]
-    scores = Scores.of(view.predictions[rows], None if view.inside is None else view.inside[rows], kind)
-    pull = pull_in_round(number, known=problem.balance is not None)
-    found, steps = start, RULES.calibration_steps if start is None else RULES.warm_calibration_steps
-    for refines in (True, False):
-        messages = some.messages(workers.crowd)
-        found = calibrate(scores, messages, shares, pull, found, total=view.evidence.total, steps=steps)
-        log_prior = log_prior_of(view, found)
-        if refines:
-            refine(workers, view.evidence, log_prior, problem.gold)
-    assert found is not None
-    return found, log_prior
+    search = _Search.of(view, number, warm=start is not None)
+    if view.pattern is not None and workers.learns_from_draws and _few_labels(view):
+        found = _drawn(search, workers, start)
+        return found, log_prior_of(view, found)
+    found = search.calibrate(workers.crowd, start)
+    refine(workers, view.evidence, log_prior_of(view, found), view.problem.gold)
+    found = search.calibrate(workers.crowd, found)
+    return found, log_prior_of(view, found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The search for the calibration with which predictions and workers explain the labels of some rows best."""
+
+    view: View
+    some: Evidence
+    scores: Scores
+    shares: Floats
+    pull: float
+    steps: int
+
+    @classmethod
+    def of(cls, view: View, number: int, *, warm: bool) -> _Search:
+        """Return the search in a round; where it is `warm`, few rows and few steps are enough."""
+        few = replace(view, most_rows=RULES.warm_calibration_rows) if warm else view
+        problem, (rows, some) = view.problem, few.sample
+        shares = label_shares(problem.labels, problem.kind, view.evidence.total)
+        if problem.balance is not None:
+            shares = np.broadcast_to(problem.balance, shares.shape)
+        kind = None if problem.kind is None else problem.kind[rows]
+        scores = Scores.of(view.predictions[rows], None if view.inside is None else view.inside[rows], kind)
+        steps = RULES.warm_calibration_steps if warm else RULES.calibration_steps
+        return cls(view, some, scores, shares, pull_in_round(number, known=problem.balance is not None), steps)
+
+    def calibrate(self, crowd: Any, start: Calibration | None, steps: int | None = None) -> Calibration:
+        """Return the calibration that goes with these workers."""
+        messages, total = self.some.messages(crowd), self.view.evidence.total
+        return calibrate(
+            self.scores,
+            messages,
+            self.shares,
+            self.pull,
+            start,
+            total=total,
+            steps=self.steps if steps is None else steps,
+        )
+
+
+def _few_labels(view: View) -> bool:
+    """Return whether there are few labels for each chance of a worker."""
+    labels, pattern = view.problem.labels, view.pattern
+    assert pattern is not None
+    return len(labels) < RULES.few_labels * labels.n_workers * (int(pattern.row.max()) + 1)
+
+
+def _drawn(search: _Search, workers: WorkerModel, start: Calibration | None) -> Calibration:
+    """Return the calibration, and set the workers, as means over draws of all that is unknown: Gibbs sampling.
+
+    With few labels for each chance, the expected counts of a fixed point mislead: all chances look alike, predictions
+    are made too sure, and both confirm each other. Drawn classes count as real ones do, and drawn chances are as
+    uncertain as they are.
+    """
+    view, rng = search.view, np.random.default_rng(0)
+    crowd, found, steps = workers.crowd, start, None
+    kept: list[tuple[Any, Floats]] = []
+    n_left_out, n_kept = RULES.draws
+    for number in range(n_left_out + n_kept):
+        found = search.calibrate(crowd, found, steps)
+        beliefs = view.evidence.e_step(crowd, log_prior_of(view, found), view.problem.gold).beliefs
+        workers.fit_tallies(view.evidence.tallies(beliefs.drawn(rng)))
+        crowd, steps = workers.drawn(rng), RULES.draw_steps
+        if number >= n_left_out:
+            kept.append((workers.crowd, found.point))
+    first, *others = (one for one, _ in kept)
+    workers.factors_ = first.mean_with(others, [1 / n_kept] * n_kept)
+    return Calibration.at(np.mean([point for _, point in kept], axis=0), search.shares.shape)
 
 
 def log_prior_of(view: View, found: Calibration) -> Any:

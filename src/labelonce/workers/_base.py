@@ -73,6 +73,10 @@ class WorkerModel(BaseEstimator, ABC):
         """P(given | true) of all workers, as the sums take it: matrices, or factors."""
         return self._confusion
 
+    def drawn(self, rng: np.random.Generator) -> Any:
+        """Return workers drawn from all that are consistent with the labels; those of matrices are as they are."""
+        return self._confusion
+
     def uses_slots(self, labels: Any) -> bool:
         """Return whether a few classes of every row are enough for these workers, or all there is room for."""
         return False

@@ -15,6 +15,8 @@ from labelonce.workers._base import WorkerModel
 from labelonce.workers._intervals import beta_interval, one_coin_interval
 from labelonce.workers._population import average_moments, has_moved, likely_points, most_likely, strength
 
+_LEAST = 1e-4  # labels that each end of a Beta distribution is worth at least
+
 
 class ChanceModel(WorkerModel):
     """Base: right with a chance by worker and row of classes; when wrong, all other classes are equally likely.
@@ -82,6 +84,16 @@ class ChanceModel(WorkerModel):
         self.population_ = (mean * size, (1 - mean) * size)
         self._right = self._moments_at(before)[0]
         return self._right
+
+    def drawn_chances(self, rng: np.random.Generator) -> Floats:
+        """Return chances (n_workers, n_rows), each drawn from those that are consistent with the labels."""
+        mean, square = self._moments_at(self._mode)
+        size = np.maximum(mean * (1 - mean) / np.maximum(square - mean**2, 1e-12) - 1, 1e-3)
+        return rng.beta(np.maximum(size * mean, _LEAST), np.maximum(size * (1 - mean), _LEAST))
+
+    def drawn(self, rng: np.random.Generator) -> Factors:
+        """Return workers drawn from all that are consistent with the labels."""
+        return self.factors_.with_chances(self.drawn_chances(rng))
 
     def chance_moments(self) -> tuple[Floats, Floats]:
         """Return mean and variance of the chances, both (n_workers, n_rows), in all likely populations."""

@@ -195,6 +195,11 @@ class Grouped(WorkerModel):
             right = np.ones_like(right)
         self.factors_ = Factors(right, self._row, self._mistakes, shares.share, shares.other_share)
 
+    def drawn(self, rng: np.random.Generator) -> Factors:
+        """Return workers drawn from all that are consistent with the labels; where none can be wrong none is."""
+        drawn, certain = self._chances.drawn_chances(rng), self.factors_.right == 1.0
+        return self.factors_.with_chances(np.where(certain, 1.0, drawn))
+
     def confusion(self, worker: int) -> Floats:
         """Return the matrix [true, given] of a worker, by its code."""
         check_is_fitted(self, "_confusion")
