@@ -82,7 +82,7 @@ class Rules:
         100.0, "labels per chance of a worker below which true classes and chances are drawn in a round", _MANY
     )
     draws: tuple[int, int] = _rule((5, 5), "draws that are left out, and those that are averaged", _MANY)
-    draw_steps: int = _rule(3, "steps of the search for a calibration in each of them")
+    draw_steps: int = _rule(8, "steps of the search for a calibration in each of them")
     # the verdict
     taus: tuple[float, ...] = _rule(
         (0.5, 0.6, 0.7, 0.79, 0.86, 0.91, 0.95, 0.985), "how often the best fifth of the labels may be right", _PAGE
