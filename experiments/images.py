@@ -312,7 +312,7 @@ COLUMNS = {"accuracy": "test accuracy", "mirrored": "without moved views", "labe
 def table(trials: list[Trial]) -> str:
     """Return accuracies in %, mean and standard error over seeds; a number of seeds in brackets where some lack it."""
     rows, names = [], KEYS[:-2]
-    told = [row | {"method": _named(row)} for row in trials]
+    told = [row | {"method": _named(row)} for row in trials if row["seed"] < TUNING]
     for key, some in grouped(told, *names).items():
         cells = [_cell([100 * row[name] for row in some if name in row], len(some)) for name in COLUMNS]
         said = _cell([100 * row["says"][0] for row in some if isinstance(row.get("says"), list)], len(some))

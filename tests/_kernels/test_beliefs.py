@@ -81,3 +81,12 @@ def test_joined_parts_means_and_ties() -> None:
     tied = Beliefs.of(np.array([[0.4, 0.4, 0.2], [0.1, 0.8, 0.1]]))
     assert_array_equal(tied.tied_with(np.array([0, 1])), [2, 1])
     assert_allclose(tied.share_right(np.array([1, 1]), 1e-9), [0.5, 1.0])
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_drawn_classes_are_as_frequent_as_they_are_probable(dense: bool) -> None:
+    beliefs, rng = Beliefs.of(np.asarray(some(0))) if dense else some(0), np.random.default_rng(0)
+    drawn = [beliefs.drawn(rng) for _ in range(4_000)]
+    assert all(np.isin(one.wide(), (0, 1)).all() and (one.wide().sum(axis=1) == 1).all() for one in drawn[:10])
+    assert_allclose(np.mean([one.wide() for one in drawn], axis=0), beliefs.wide(), atol=0.04)
+    assert not any(one.wide()[beliefs.wide() == 0].any() for one in drawn)

@@ -127,3 +127,14 @@ def test_large_arrays_have_the_same_ends_and_one_coin_intervals_their_matrices(m
     assert_allclose(np.einsum("wkk->wk", low), 0.6)
     assert_allclose(low[0, 0, 1], one_coin_confusion(np.array([0.9]), 3)[0, 0, 1])
     assert (low < high).all()
+
+
+@pytest.mark.parametrize("model", [OneCoin(), ClassWise()], ids=["one coin", "class wise"])
+def test_drawn_chances_scatter_as_far_as_labels_leave_them_open(model: OneCoin | ClassWise) -> None:
+    model.fit_counts(crowd(whole=True))
+    rng = np.random.default_rng(0)
+    mean, square = model._moments_at(model._mode)
+    drawn = np.array([model.drawn_chances(rng) for _ in range(4_000)])
+    assert_allclose(drawn.mean(axis=0), mean, atol=0.03)
+    assert_allclose(drawn.var(axis=0), square - mean**2, atol=0.01)
+    assert model.drawn(rng).right.shape == model.factors_.right.shape

@@ -75,8 +75,9 @@ def network_for(n_images: int, *, longer: bool = False) -> Any:
     if n_images >= SMALL:
         usual = image_learner()
         return usual.set_params(epochs=2 * usual.epochs) if longer else usual
-    epochs = {"epochs": 32, "epochs_by_round": (16,)} if longer else {"epochs": 16, "epochs_by_round": (8,)}
-    few: dict[str, Any] = epochs | {"batch_size": 64, "min_steps": 320, "pad": 2, "label_smoothing": 0.2}
+    times = 2 if longer else 1
+    few: dict[str, Any] = {"epochs": 16 * times, "epochs_by_round": (8 * times,), "min_steps": 960 * times}
+    few |= {"batch_size": 64, "pad": 2, "label_smoothing": 0.2, "strong": 0.5, "ema": 0.99}
     rate: dict[str, Any] = {"lr": 0.5, "momentum": 0.85, "weight_decay": 1.3e-3, "warmup": 0.23}
     return TorchLearner(partial(fast_net, widths=(16, 32, 32)), **few, **rate)
 
