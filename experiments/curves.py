@@ -18,7 +18,7 @@ Place = tuple[str, float, int, int]  # crowd, quality, labels per task, tasks
 Found = Mapping[Place, Mapping[str, Sequence[float]]]  # accuracies in % by method
 STYLES = {"truth": "k:", "oracle correct": "k--", "oracle weighted EM": "C7-.", "forward, true confusion": "C7--"}
 STYLES |= {"unbiased, mean confusion": "C4:", "MV": "C1--", "weighted MV": "C1-", "EM": "C2--", "weighted EM": "C2-"}
-STYLES |= {"MBEM paper": "C9-", "MBEM": "C3-"}
+STYLES |= {"MBEM paper": "C9-", "MBEM": "C3-", "image_learner": "C3--"}
 
 
 def rival(name: str, learner: Any, y: Any, confusion: Any, em: Any = None) -> Any:

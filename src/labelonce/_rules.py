@@ -13,7 +13,6 @@ _JUDGEMENT = "judgement"
 _PAGE = "docs/mbem.md"
 _IMAGES = "docs/neural.md"
 _GUIDE = "docs/guides/multi-label.md"
-_MANY = "docs/guides/many-classes.md"
 _JUDGES = "experiments/judges.py"
 
 
@@ -79,10 +78,10 @@ class Rules:
     refinements: int = _rule(10, "E and M steps on the workers within a round at most")
     settled: float = _rule(1e-3, "change of the workers in such a step near the fixed point")
     few_labels: float = _rule(
-        100.0, "labels per chance of a worker below which true classes and chances are drawn in a round", _MANY
+        100.0, "labels per chance of a worker below which true classes and chances are drawn in a round", _IMAGES
     )
-    draws: tuple[int, int] = _rule((5, 5), "draws that are left out, and those that are averaged", _MANY)
-    draw_steps: int = _rule(8, "steps of the search for a calibration in each of them")
+    draws: tuple[int, int] = _rule((5, 5), "draws that are left out, and those that are averaged", _IMAGES)
+    draw_steps: int = _rule(8, "steps of the search for a calibration in each of them", _IMAGES)
     # the verdict
     taus: tuple[float, ...] = _rule(
         (0.5, 0.6, 0.7, 0.79, 0.86, 0.91, 0.95, 0.985), "how often the best fifth of the labels may be right", _PAGE
