@@ -9,6 +9,7 @@ predictions, with workers that are drawn, with those of the expected counts' fix
 """
 
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from record import RESULTS, Trial, experiment, grouped, markdown, mean_error
@@ -40,10 +41,9 @@ def trial(**point: Any) -> Trial:
     ann = lo.simulate.annotate(true, crowd, lo.simulate.assign(50_000, 1_000, 1, rng), rng)
     known, problem = point["workers"] == "true workers", Problem(np.zeros((50_000, 1)), ann)
     workers: Any = lo.workers.Known(crowd) if known else lo.workers.Grouped(GROUPS, rows=rows)
-    few, _judge._few_labels = _judge._few_labels, lambda _: point["workers"] == "drawn"
     view = View.of(problem, workers, lambda slots, _: predictions.on(slots))
-    found = judge(view, workers, 6)
-    _judge._few_labels = few
+    with mock.patch.object(_judge, "_few_labels", return_value=point["workers"] == "drawn"):
+        found = judge(view, workers, 6)
     assert found.calibration is not None
     right = [float((one.argmax() == true).mean()) for one in (predictions, found.beliefs)]
     exponent = float(found.calibration.exponent[0])

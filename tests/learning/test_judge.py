@@ -18,7 +18,7 @@ GROUPS = np.arange(50) // 10
 
 def predicted(n: int, rng: np.random.Generator) -> tuple[Codes, Floats]:
     """Return true classes, and P(class) of normal features whose distributions are known."""
-    centres, true = rng.normal(size=(50, 32)), rng.integers(50, size=n)
+    centres, true = rng.normal(size=(50, 32)), rng.integers(50, size=n, dtype=np.int32)
     features = 0.4 * centres[true] + rng.normal(size=(n, 32))
     score = 0.4 * features @ centres.T - 0.08 * (centres**2).sum(axis=1)
     score = np.exp(score - score.max(axis=1, keepdims=True))

@@ -185,7 +185,7 @@ def _few_labels(view: View) -> bool:
     """Return whether there are few labels for each chance of a worker."""
     labels, pattern = view.problem.labels, view.pattern
     assert pattern is not None
-    return len(labels) < RULES.few_labels * labels.n_workers * (int(pattern.row.max()) + 1)
+    return bool(len(labels) < RULES.few_labels * labels.n_workers * (int(pattern.row.max()) + 1))
 
 
 def _drawn(search: _Search, workers: WorkerModel, start: Calibration | None) -> Calibration:

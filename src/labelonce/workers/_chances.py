@@ -93,7 +93,8 @@ class ChanceModel(WorkerModel):
 
     def drawn(self, rng: np.random.Generator) -> Factors:
         """Return workers drawn from all that are consistent with the labels."""
-        return self.factors_.with_chances(self.drawn_chances(rng))
+        factors: Factors = self.factors_
+        return factors.with_chances(self.drawn_chances(rng))
 
     def chance_moments(self) -> tuple[Floats, Floats]:
         """Return mean and variance of the chances, both (n_workers, n_rows), in all likely populations."""

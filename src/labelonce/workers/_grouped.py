@@ -197,8 +197,9 @@ class Grouped(WorkerModel):
 
     def drawn(self, rng: np.random.Generator) -> Factors:
         """Return workers drawn from all that are consistent with the labels; where none can be wrong none is."""
-        drawn, certain = self._chances.drawn_chances(rng), self.factors_.right == 1.0
-        return self.factors_.with_chances(np.where(certain, 1.0, drawn))
+        factors: Factors = self.factors_
+        certain, drawn = factors.right == 1.0, self._chances.drawn_chances(rng)
+        return factors.with_chances(np.where(certain, 1.0, drawn))
 
     def confusion(self, worker: int) -> Floats:
         """Return the matrix [true, given] of a worker, by its code."""
