@@ -39,6 +39,7 @@ NUMERICS = {
         "_COARSE": "quadrature",
         "_FARTHEST": "end of a search",
         "_FINE": "quadrature",
+        "_LEAST": "smallest count that a distribution takes",
         "_LEAST_LEAK": "end of a search",
         "_MANY": "block",
         "_MOST_PAIRS": "memory",
