@@ -177,6 +177,12 @@ def test_few_images_get_small_batches_and_many_the_measured_learner() -> None:
     assert str(many.get_params()) == str(neural.image_learner().get_params())
 
 
+@pytest.mark.neural
+def test_a_network_for_few_images_takes_a_step_per_image_within_limits() -> None:
+    assert [network_for(n).min_steps for n in (100, 320, 600, 960, 4_999)] == [320, 320, 600, 960, 960]
+    assert network_for(600, longer=True).min_steps == 1_200
+
+
 def tiny(_: int, **__: Any) -> Any:
     from labelonce import neural
 

@@ -34,6 +34,7 @@ from labelonce.runs._record import InputFile, Named, Options
 SMALL = 5_000  # images: below it small batches, see docs/neural.md
 _COLUMN = "image"
 _SIZES = (16, 256)
+_STEPS = 320, 960  # fewest and most of a network for few images; between them one per image, about 64 epochs
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,9 @@ def network_for(n_images: int, *, longer: bool = False) -> Any:
     if n_images >= SMALL:
         usual = image_learner()
         return usual.set_params(epochs=2 * usual.epochs) if longer else usual
-    times = 2 if longer else 1
-    few: dict[str, Any] = {"epochs": 16 * times, "epochs_by_round": (8 * times,), "min_steps": 960 * times}
+    times, (least, most) = 2 if longer else 1, _STEPS
+    steps = times * min(max(n_images, least), most)
+    few: dict[str, Any] = {"epochs": 16 * times, "epochs_by_round": (8 * times,), "min_steps": steps}
     few |= {"batch_size": 64, "pad": 2, "label_smoothing": 0.2, "strong": 0.5, "ema": 0.99}
     rate: dict[str, Any] = {"lr": 0.5, "momentum": 0.85, "weight_decay": 1.3e-3, "warmup": 0.23}
     return TorchLearner(partial(fast_net, widths=(16, 32, 32)), **few, **rate)
