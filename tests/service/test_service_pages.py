@@ -117,7 +117,9 @@ def test_a_link_that_does_not_work_is_told_in_the_middle_of_the_page(browser: An
         assert abs(box["x"] + box["width"] / 2 - visit.page.viewport_size["width"] / 2) < 10
         assert not visit.page.locator("#token").is_visible()
         visit.page.reload()  # without any link there is a form, in the middle as well
-        box = visit.page.locator("section:has(#token)").bounding_box()
+        form = visit.page.locator("section:has(#token)")
+        form.wait_for()
+        box = form.bounding_box()
         assert abs(box["x"] + box["width"] / 2 - visit.page.viewport_size["width"] / 2) < 10
         visit.page.close()
 
