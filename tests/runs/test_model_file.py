@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from crowds import crowd_with_features
 from forging import Bomb
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_array_equal, assert_equal
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -76,6 +76,19 @@ def test_mbem_comes_back_whole_and_goes_on(name: str, tmp_path: Path) -> None:
     half = lo.load(tmp_path / "stage.skops")
     list(half.stages(X, ann, resume=True))
     same(fitted, half)
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
+@pytest.mark.parametrize("gold", [None, {0: 0, 1: 1, 2: 0, 3: 1}])
+def test_a_panel_of_judges_comes_back_whole(gold: Any, tmp_path: Path) -> None:
+    verdicts = lo.Annotations.from_matrix([[0, 0, 0], [1, 1, 1], [0, 1, 1], [1, 1, 0]] * 25)
+    fitted = lo.JudgePanel().fit(verdicts, gold=gold)
+    again = reloaded(fitted, tmp_path)
+    assert_array_equal(again.posterior_, fitted.posterior_)
+    for table in (lo.JudgePanel.to_frame, lo.JudgePanel.workers_to_frame, lo.JudgePanel.pairs_to_frame):
+        assert_equal(table(again).to_pydict(), table(fitted).to_pydict())
+    assert again.next_tasks(5).equals(fitted.next_tasks(5))
+    assert again.class_shares().equals(fitted.class_shares())
 
 
 def test_a_text_model_comes_back_whole(tmp_path: Path) -> None:

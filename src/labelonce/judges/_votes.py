@@ -1,7 +1,7 @@
 """The verdicts of a panel, one per judge and task, and how far every pair of judges agrees."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -53,6 +53,17 @@ class Votes:
     # mean different things by them: the surest verdict counts nearly twice, the least sure one hardly.
     strength: Floats
     shape: tuple[int, int, int]  # tasks, workers, classes
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields, for files: a sparse array as its parts."""
+        one = self.amount
+        parts = {"data": one.data, "indices": one.indices, "indptr": one.indptr, "shape": one.shape}
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"amount": parts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts = state["amount"]
+        amount = sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=parts["shape"])
+        vars(self).update(state | {"amount": amount})
 
     @classmethod
     def of(cls, annotations: Annotations) -> Self:

@@ -23,6 +23,7 @@ from labelonce._types import Estimate
 from labelonce.aggregation import Aggregator
 from labelonce.data import PackedStrings
 from labelonce.files import atomic_write, check_unpacked, with_path
+from labelonce.judges import JudgePanel, Law, Pairs, Panel, Shown, Votes
 from labelonce.learning import FeaturesClassifier, Learner, SoftmaxModel, Verdict
 from labelonce.learning._calibration import Calibration
 from labelonce.learning._choice import Plan
@@ -42,6 +43,7 @@ _KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, *_LEARNERS)
 _PARTS = (
     *(Beliefs, Factors, Matrices, Mistakes, Pattern, Groups, PackedStrings, Features),
     *(Plan, Fitting, Round, Calibration, Verdict, Estimate, SharedWorkers),
+    *(JudgePanel, Law, Panel, Shown, Pairs, Votes),
 )
 _NETWORKS = (  # by name: their modules load torch
     "labelonce.neural._learner.TorchLearner",
