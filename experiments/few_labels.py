@@ -1,9 +1,10 @@
 """What a round makes of predictions that are P(class) exactly, where workers have few labels for each chance.
 
-50,000 tasks of 100 classes in groups of ten with one label each by 1,000 workers, who are always right for 20 % of the
-classes, by their position in the group, or on 20 % of the workers, and else guess within the group. Features are normal
-around the classes, so that P(class) is known; weaker features are nearer to each other. Six rounds with these
-predictions, with workers that are drawn, with those of the expected counts' fixed point, and with the true ones.
+50,000 tasks of 100 classes in groups of ten with one label each by 1,000 workers. Either 20 % of the workers are always
+right, or each is for 20 % of the places in a group; else they guess within the group. Features are normal around the
+centres of the classes, so that P(class) is known; at a smaller distance of the centres they tell less. One round, as
+the sixth of a fit, judges these predictions: with workers that are drawn, with those of the expected counts' fixed
+point, and with the true ones.
 
     python experiments/few_labels.py
 """

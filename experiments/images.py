@@ -114,7 +114,7 @@ def _human(label: Any, y: Any, point: Trial, rng: Any) -> Any:
 def network(point: Trial, options: dict[str, Any]) -> Any:
     """Return the learner; `width` and the `widths` of `early` name narrower networks."""
     if point["tasks"] < SMALL or point["set"] == "cifar10s":
-        return network_for(1_000).set_params(**options)
+        return network_for(1_000 if point["set"] == "cifar10s" else point["tasks"]).set_params(**options)
     width, early = options.pop("width", 64), options.pop("early", {})
     chosen: dict[str, Any] = {"module_fn": partial(neural.resnet9, width=width), "epochs": point["epochs"]}
     learner: Any = neural.image_learner(**chosen | options)

@@ -9,14 +9,12 @@ import labelonce as lo
 
 def saved(folder: Path, content: str | bytes, name: str = "labels.csv") -> Path:
     """Write a file and return its path."""
-    path = folder / name
+    return written(folder / name, content)
+
+
+def written(path: Path, content: str | bytes) -> Path:
+    """Write a file that has a path of its own and return the path."""
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
-
-
-def written(path: Path, text: str) -> Path:
-    """Write a text into a file and return where it is."""
-    path.write_text(text)
     return path
 
 

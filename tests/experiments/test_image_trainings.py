@@ -89,3 +89,10 @@ def test_human_labels_are_the_first_the_commonest_or_a_wrong_one(images: Any) ->
     assert found[:2] == [[1, 1, 0], [0, 1, 3]]
     assert found[2][:2] == [1, 1]
     assert found[2][2] in (0, 3)
+
+
+def test_few_images_get_the_network_that_users_get(images: Any, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(images, "SMALL", 5_000)
+    point = USUAL | {"tasks": 500}
+    assert images.network(point, {}).min_steps == 500
+    assert images.network(point | {"set": "cifar10s", "tasks": 50_000}, {}).min_steps == 960

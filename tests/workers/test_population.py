@@ -137,4 +137,3 @@ def test_drawn_chances_scatter_as_far_as_labels_leave_them_open(model: OneCoin |
     drawn = np.array([model.drawn_chances(rng) for _ in range(4_000)])
     assert_allclose(drawn.mean(axis=0), mean, atol=0.03)
     assert_allclose(drawn.var(axis=0), square - mean**2, atol=0.01)
-    assert model.drawn(rng).right.shape == model.factors_.right.shape

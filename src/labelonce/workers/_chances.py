@@ -91,11 +91,6 @@ class ChanceModel(WorkerModel):
         size = np.maximum(mean * (1 - mean) / np.maximum(square - mean**2, 1e-12) - 1, 1e-3)
         return rng.beta(np.maximum(size * mean, _LEAST), np.maximum(size * (1 - mean), _LEAST))
 
-    def drawn(self, rng: np.random.Generator) -> Factors:
-        """Return workers drawn from all that are consistent with the labels."""
-        factors: Factors = self.factors_
-        return factors.with_chances(self.drawn_chances(rng))
-
     def chance_moments(self) -> tuple[Floats, Floats]:
         """Return mean and variance of the chances, both (n_workers, n_rows), in all likely populations."""
         return average_moments(self._moments_at, likely_points(self._log_density, self._mode))
